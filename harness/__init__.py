@@ -1,0 +1,1 @@
+"""Fault scenarios for reinforcement-learning infrastructure: run, judge, report."""

@@ -1,0 +1,205 @@
+"""The reference implementation as a backend; its parts are parameters, so that wrong variants fit too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+
+from harness.adapters.tensordict_pool import Dialect, pool_port
+from harness.adapters.tensordict_weights import stamps
+from harness.payloads.tensordict_env import env_makers
+from harness.ports.backend import Backend, Hook
+from harness.ports.pool import (
+    Channel,
+    ChannelEnd,
+    Close,
+    End,
+    EnvFactory,
+    PoolCapabilities,
+    PoolPort,
+    PoolSetup,
+)
+from harness.ports.weights import (
+    Defect,
+    PolicyFactory,
+    Stamp,
+    WeightsCapabilities,
+    WeightsPort,
+    WeightsSetup,
+)
+from reference_impl.core import channel as channels
+from reference_impl.pool import AsyncEnvPool
+from reference_impl.weights import MultiProcessWeightSyncScheme, PolicyWorkers
+
+_START_METHODS = frozenset({"fork", "spawn", "forkserver"})
+_PUBLIC = frozenset({"commands/owner/public", "results/owner/public"})
+_READER = frozenset({"commands/owner/reader", "results/owner/reader"})
+POOL_CAPABILITIES = PoolCapabilities(
+    verbs=frozenset({"reset_where", "send", "recv", "rollout", "replace"}),
+    setup={
+        "transport": frozenset({"thread", "process"}),
+        "stack": frozenset({"dense", "maybe_dense", "lazy"}),
+        "start_method": _START_METHODS,
+        "host": frozenset({"bare", "transformed", "collector"}),
+    },
+    channels={"process": frozenset({*_PUBLIC, *_READER}), "thread": _PUBLIC},
+    transfers={each: frozenset({"commands", "results"}) for each in ("process", "thread")},
+)
+# All of its channels' input and output goes through these two functions.
+HOOKS = (
+    Hook(target="reference_impl.core.channel:send", transfer="put"),
+    Hook(target="reference_impl.core.channel:recv", transfer="get"),
+)
+WEIGHTS_CAPABILITIES = WeightsCapabilities(
+    setup={"scheme": frozenset({"copy"}), "start_method": _START_METHODS}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """The connection below an end, closed behind the end's back."""
+
+    connection: Any
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+        return bool(self.connection.closed)
+
+    def close(self) -> None:
+        """Close the file descriptor."""
+        self.connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """An end that is closed by the channel's own function."""
+
+    end: channels.End
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+        return self.end.closed
+
+    def close(self) -> None:
+        """Close it."""
+        channels.close(self.end)
+
+
+def _channel(pool: Any, channel: Channel, end: End, how: Close) -> list[ChannelEnd]:
+    """The owner's ends; a duplex one carries both commands and results."""
+    ends = pool.channels()[channel] if end == "owner" else []
+    if how == "public":
+        return [_End(each) for each in ends]
+    return [_Connection(each._connection) for each in ends]  # noqa: SLF001 - the fault is on the pipe
+
+
+def pool_port_of(make_pool: Callable[..., Any]) -> PoolPort:
+    """The port of the reference's pool, or of a variant that is made with the same arguments."""
+
+    def build(setup: PoolSetup, factories: Sequence[EnvFactory], deadline_s: float) -> Any:
+        return make_pool(
+            env_makers(factories),
+            backend="threading" if setup.transport == "thread" else "multiprocessing",
+            stack=setup.stack,
+            start_method=setup.start_method,
+            shutdown_timeout=deadline_s,
+            start_timeout=setup.start_within_s,
+        )
+
+    dialect = Dialect(
+        build=build,
+        worker_pids=lambda pool: pool.worker_pids,
+        channel=_channel,
+        descriptors=lambda pool, channel: [end.fileno() for end in pool.channels()[channel]],
+    )
+    return pool_port(POOL_CAPABILITIES, dialect)
+
+
+class SchemeWeights:
+    """A trainer's policy, a scheme, and workers that run one forward a command."""
+
+    def __init__(
+        self,
+        make_scheme: Callable[[], Any],
+        setup: WeightsSetup,
+        factory: PolicyFactory,
+        deadline_s: float,
+    ) -> None:
+        self._factory = factory
+        self._deadline_s = deadline_s
+        self._policy = factory()
+        self._scheme = make_scheme()
+        self._scheme.init_on_sender(model=self._policy, num_workers=setup.num_workers)
+        self._workers = PolicyWorkers(
+            factory,
+            setup.num_workers,
+            scheme=self._scheme,
+            start_method=setup.start_method,
+            start_timeout=setup.start_within_s,
+            shutdown_timeout=deadline_s,
+        )
+
+    def forward(self) -> list[Stamp]:
+        """One forward a worker, each with an observation that names the worker."""
+        found: list[Stamp] = []
+        for worker in range(self._workers.num_workers):
+            observation = torch.tensor([float(worker)])
+            given = TensorDict({"observation": observation}, batch_size=[])
+            for result in self._workers.forward(given, worker_ids=worker):
+                found += stamps(result)
+        return found
+
+    def mutate(self, version: int) -> None:
+        """Fill the trainer's own parameters in place."""
+        self._factory.fill(self._policy, version)
+
+    def send(self, version: int, *, fresh: bool, defect: Defect | None) -> None:
+        """Send fresh weights, or the trainer's own."""
+        weights = None
+        if fresh or defect is not None:
+            weights = self._factory.weights(version, defect)
+        else:
+            self._factory.fill(self._policy, version)
+        self._scheme.send(weights, timeout=self._deadline_s)
+
+    def close(self) -> None:
+        """Close the workers, and the scheme with them."""
+        self._workers.close()
+
+    def worker_pids(self) -> list[int]:
+        """The worker processes, by worker."""
+        return self._workers.worker_pids
+
+
+def weights_port_of(make_scheme: Callable[[], Any]) -> WeightsPort:
+    """The port of the reference's weight sync, or of a variant of its scheme."""
+
+    def make(setup: WeightsSetup, factory: PolicyFactory, deadline_s: float) -> SchemeWeights:
+        return SchemeWeights(make_scheme, setup, factory, deadline_s)
+
+    return WeightsPort(capabilities=WEIGHTS_CAPABILITIES, make=make)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("rl-fault-harness")
+    except metadata.PackageNotFoundError:  # it runs from a checkout
+        return "0"
+
+
+backend = Backend(
+    name="reference",
+    version=_version,
+    packages=("torch", "tensordict", "torchrl"),
+    preload=("reference_impl.pool", "reference_impl.weights"),
+    hooks=HOOKS,
+    pool=pool_port_of(AsyncEnvPool),
+    weights=weights_port_of(MultiProcessWeightSyncScheme),
+)

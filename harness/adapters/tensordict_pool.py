@@ -1,0 +1,248 @@
+"""Translates between the pool port and pools that speak torchrl's vocabulary.
+
+A backend supplies a `Dialect`: how its pool is built, and what of it may be touched. Everything
+else, from TensorDict to `Batch`, is the same for all of them and is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from tensordict import NonTensorStack, TensorDictBase, lazy_stack
+from tensordict.nn import TensorDictModuleBase
+from torchrl.collectors import Collector
+from torchrl.envs import Compose, RewardSum, StepCounter, TransformedEnv
+
+from harness.ports.pool import (
+    Batch,
+    Bools,
+    Channel,
+    ChannelEnd,
+    Close,
+    End,
+    EnvFactory,
+    Floats,
+    PoolCapabilities,
+    PoolPort,
+    PoolSetup,
+)
+
+Build = Callable[[PoolSetup, Sequence[EnvFactory], float], Any]
+
+
+def _no_channels(_pool: Any, _channel: Channel, _end: End, _how: Close) -> list[ChannelEnd]:
+    return []
+
+
+def _no_remarks(_setup: PoolSetup, _deadline_s: float) -> tuple[str, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What differs between the pools of torchrl's vocabulary.
+
+    Attributes:
+        build: makes the bare pool from setup, factories by env, and the deadline for shutting down.
+        worker_pids: the pool's worker processes, by env; empty for threads.
+        channel: the pool's ends of a channel; none of them may hold the pool.
+        descriptors: the owner's descriptors of a channel, for counting transfers.
+        remarks: what a reader of the cell has to know of how the pool was set up.
+    """
+
+    build: Build
+    worker_pids: Callable[[Any], list[int]]
+    channel: Callable[[Any, Channel, End, Close], list[ChannelEnd]] = _no_channels
+    descriptors: Callable[[Any, Channel], list[int]] = lambda _pool, _channel: []
+    remarks: Callable[[PoolSetup, float], tuple[str, ...]] = _no_remarks
+
+
+def pool_port(capabilities: PoolCapabilities, dialect: Dialect) -> PoolPort:
+    """The port of a pool of this dialect."""
+
+    def make(
+        setup: PoolSetup, factories: Sequence[EnvFactory], deadline_s: float
+    ) -> TensorDictPool:
+        return TensorDictPool(dialect, setup, factories, deadline_s)
+
+    return PoolPort(capabilities=capabilities, make=make)
+
+
+class RequestPolicy(TensorDictModuleBase):
+    """Gives every env its next request id as `action`, float32 [num_envs, 1].
+
+    Ids increase with every call and no two envs get the same one.
+    """
+
+    in_keys = ("observation",)
+    out_keys = ("action",)
+
+    def __init__(self, num_envs: int) -> None:
+        super().__init__()
+        self._ids = torch.arange(1, num_envs + 1, dtype=torch.float32).unsqueeze(-1)
+
+    def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Write the ids of this call."""
+        tensordict.set("action", self._ids.clone())
+        self._ids += len(self._ids)
+        return tensordict
+
+
+class TensorDictPool:
+    """Drives one pool of torchrl's vocabulary, bare or inside its host."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        setup: PoolSetup,
+        factories: Sequence[EnvFactory],
+        deadline_s: float,
+    ) -> None:
+        self._dialect = dialect
+        self.remarks = dialect.remarks(setup, deadline_s)
+        self._num_envs = setup.num_envs
+        self._stack = lazy_stack if setup.stack == "lazy" else torch.stack
+        self._pool = dialect.build(setup, factories, deadline_s)
+        self._env = self._pool
+        if setup.host == "transformed":
+            self._env = TransformedEnv(self._pool, Compose(StepCounter(), RewardSum()))
+        self._collector: Any = None
+        self._batches: Any = None
+        self._root: Any = None
+
+    def reset(self) -> Batch:
+        """Reset every env."""
+        self._root = self._env.reset()
+        return _after_reset(self._root)
+
+    def reset_where(self, mask: Bools) -> Batch:
+        """Reset with `_reset`, which shares the mask's memory: a write to it reaches the caller."""
+        request = self._current()
+        request.set("_reset", torch.from_numpy(mask).unsqueeze(-1))
+        self._root = self._env.reset(request)
+        return _after_reset(self._root)
+
+    def step(self, actions: Floats) -> Batch:
+        """One `step_and_maybe_reset` of the host."""
+        done, self._root = self._env.step_and_maybe_reset(self._with_actions(actions))
+        return _after_step(done, self._root)
+
+    def send(self, actions: Floats) -> None:
+        """Send `step_and_maybe_reset` to every env of the bare pool."""
+        request = self._with_actions(actions)
+        request.set("env_index", NonTensorStack(*range(self._num_envs)))
+        self._pool.async_step_and_maybe_reset_send(request)
+
+    def recv(self, *, min_get: int, timeout_s: float | None) -> Batch:
+        """Receive at least `min_get` results of the bare pool."""
+        done, root = self._pool.async_step_and_maybe_reset_recv(min_get, timeout=timeout_s)
+        batch = _after_step(done, root)
+        self._merge(root, batch.env_index)
+        return batch
+
+    def rollout(self, frames: int) -> Batch:
+        """The next batch of a `Collector`, which the first call builds."""
+        if self._collector is None:
+            self._collector = Collector(
+                self._pool,
+                RequestPolicy(self._num_envs),
+                frames_per_batch=frames,
+                total_frames=-1,
+                auto_register_policy_transforms=False,  # left out, it warns
+            )
+            self._batches = iter(self._collector)
+        return _after_rollout(next(self._batches))
+
+    def close(self) -> None:
+        """Close the outermost object, as a user would."""
+        if self._collector is not None:
+            self._collector.shutdown()
+        else:
+            self._env.close()
+
+    def worker_pids(self) -> list[int]:
+        """The worker processes, by env; empty for threads."""
+        return self._dialect.worker_pids(self._pool)
+
+    def channel(self, channel: Channel, end: End, how: Close) -> list[ChannelEnd]:
+        """The ends that the fault names; empty where the dialect has none."""
+        return self._dialect.channel(self._pool, channel, end, how)
+
+    def descriptors(self, channel: Channel) -> list[int]:
+        """The owner's descriptors of a channel."""
+        return self._dialect.descriptors(self._pool, channel)
+
+    def _current(self) -> Any:
+        """A shallow copy of the current root, so that what is set for one request stays there."""
+        if self._root is None:
+            raise RuntimeError("the pool has to be reset first")
+        return self._root.copy()
+
+    def _with_actions(self, actions: Floats) -> Any:
+        request = self._current()
+        taken = torch.from_numpy(np.asarray(actions, dtype=np.float32).reshape(-1, 1).copy())
+        return request.set("action", taken)
+
+    def _merge(self, root: Any, env_index: Sequence[int]) -> None:
+        """Make these rows the current roots of their envs."""
+        if list(env_index) == list(range(self._num_envs)):
+            self._root = root
+            return
+        roots = list(self._root.unbind(0))
+        for row, env in enumerate(env_index):
+            roots[env] = root[row]
+        self._root = self._stack(roots)
+
+
+def _after_reset(root: Any) -> Batch:
+    return Batch(env_index=_env_index(root), observation=_matrix(root, "observation"))
+
+
+def _after_step(done: Any, root: Any) -> Batch:
+    return Batch(
+        env_index=_env_index(root),
+        observation=_matrix(root, "observation"),
+        action=_column(done, "action"),
+        reward=_column(done, ("next", "reward")),
+        terminated=_column(done, ("next", "terminated")),
+        truncated=_column(done, ("next", "truncated")),
+        final_observation=_matrix(done, ("next", "observation")),
+    )
+
+
+def _after_rollout(batch: Any) -> Batch:
+    """Rows of a [num_envs, time] batch, env by env."""
+    num_envs, steps = batch.shape
+    return Batch(
+        env_index=_env_index(batch, [env for env in range(num_envs) for _ in range(steps)]),
+        observation=_matrix(batch, "observation"),
+        action=_column(batch, "action"),
+        reward=_column(batch, ("next", "reward")),
+        terminated=_column(batch, ("next", "terminated")),
+        truncated=_column(batch, ("next", "truncated")),
+        final_observation=_matrix(batch, ("next", "observation")),
+    )
+
+
+def _env_index(rows: Any, silent: Sequence[int] = ()) -> list[int]:
+    """What the pool says which envs these are; without a word, `silent`, or all envs in order."""
+    said = rows.get("env_index", None)
+    if said is None:
+        return list(silent or range(rows.shape[0]))
+    return [int(index) for index in np.asarray(said.tolist()).reshape(-1)]
+
+
+def _matrix(tensordict: Any, key: str | tuple[str, ...]) -> Floats:
+    """[rows, width]."""
+    value = tensordict.get(key)
+    rows: Floats = value.detach().cpu().reshape(-1, value.shape[-1]).numpy()
+    return rows
+
+
+def _column(tensordict: Any, key: str | tuple[str, ...]) -> Any:
+    """[rows]."""
+    return tensordict.get(key).detach().cpu().reshape(-1).numpy()

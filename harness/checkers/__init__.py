@@ -1,0 +1,29 @@
+"""The invariants: pure functions from a history to what is wrong with it."""
+
+from harness.checkers.acks_aligned import CHECKER as ACKS_ALIGNED
+from harness.checkers.bounded_calls import CHECKER as BOUNDED_CALLS
+from harness.checkers.bounded_shutdown import CHECKER as BOUNDED_SHUTDOWN
+from harness.checkers.episode_model import CHECKER as EPISODE_MODEL
+from harness.checkers.expected_outcome import CHECKER as EXPECTED_OUTCOME
+from harness.checkers.failure_attributed import CHECKER as FAILURE_ATTRIBUTED
+from harness.checkers.no_leaks import CHECKER as NO_LEAKS
+from harness.checkers.no_torn_forward import CHECKER as NO_TORN_FORWARD
+from harness.checkers.reset_mask import CHECKER as RESET_MASK
+from harness.checkers.routing import CHECKER as ROUTING
+from harness.checkers.weights_isolated import CHECKER as WEIGHTS_ISOLATED
+from harness.ports.checkers import Checker
+
+CHECKERS: tuple[Checker, ...] = (
+    ROUTING,
+    EPISODE_MODEL,
+    RESET_MASK,
+    BOUNDED_CALLS,
+    BOUNDED_SHUTDOWN,
+    NO_LEAKS,
+    FAILURE_ATTRIBUTED,
+    EXPECTED_OUTCOME,
+    NO_TORN_FORWARD,
+    WEIGHTS_ISOLATED,
+    ACKS_ALIGNED,
+)
+"""Every checker, in the order in which a report lists them."""

@@ -1,0 +1,95 @@
+"""What several checkers ask of a history: names for findings, errors, and which faults were in force."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from harness.model.history import History, Operation
+from harness.ports.checkers import Checker
+
+POOL = frozenset({"pool"})
+WEIGHTS = frozenset({"weights"})
+EITHER = POOL | WEIGHTS
+
+ENDING_VERBS = frozenset({"shutdown", "collect_garbage", "release"})
+HOLDING_FAULTS = frozenset({"stall", "hold_forward"})
+
+
+class AnswerChecker(Checker):
+    """Judges what a backend answers; one whose constructor raised has not been asked anything."""
+
+    __slots__ = ()
+
+    def applies(self, history: History) -> bool:
+        """Whether the scenario can produce answers, and there was somebody to give them."""
+        built = all(op.status != "fail" for op in history.operations if op.op == "construct")
+        return built and super().applies(history)
+
+
+def named(operation: Operation) -> str:
+    """How a finding speaks of an operation."""
+    return f"{operation.op} (request {operation.id})"
+
+
+def error_message(operation: Operation) -> str:
+    """Type and message of what an operation raised, in one line."""
+    error = operation.error
+    lines = str(error.get("message", "")).splitlines()
+    return f"{error.get('type', 'an error')}: {lines[0] if lines else ''}"[:300]
+
+
+def is_timeout(operation: Operation) -> bool:
+    """Whether it raised a TimeoutError of whatever module."""
+    names = (operation.error.get("type", ""), *operation.error.get("bases", ()))
+    return any(str(name).rpartition(".")[2] == "TimeoutError" for name in names)
+
+
+def ended_ns(operation: Operation) -> int | None:
+    """When it was completed, CLOCK_MONOTONIC in ns; None while open."""
+    return None if operation.completed is None else operation.completed.ts_ns
+
+
+def overlaps(operation: Operation, window: tuple[int, int | None]) -> bool:
+    """Whether any part of an operation falls into a window; one that is open never ends."""
+    start, end = window
+    done = ended_ns(operation)
+    return (done is None or done >= start) and (end is None or operation.invoked.ts_ns <= end)
+
+
+def fault_windows(
+    history: History, names: Collection[str] | None = None
+) -> list[tuple[int, int | None]]:
+    """From when to when each reached fault was in force; only faults of these names, if given."""
+    wanted = (r.id for r in history.fault_records if names is None or r.name in names)
+    windows = (history.fault_window_ns(fault_id) for fault_id in wanted)
+    return [window for window in windows if window is not None]
+
+
+def is_under_fault(
+    history: History, operation: Operation, names: Collection[str] | None = None
+) -> bool:
+    """Whether a fault (of these names) was in force during any part of an operation."""
+    return any(overlaps(operation, window) for window in fault_windows(history, names))
+
+
+def hung(history: History) -> list[Operation]:
+    """The operations for whose sake the driver was ended from outside.
+
+    The session ends when the first open operation has used up its deadline and grace; another one
+    that is open then is late itself only if its own deadline had passed as well.
+    """
+    if history.ending.hang is None and not history.ending.ended_by_us:
+        return []
+    left_open = [op for op in history.operations if op.status == "open"]
+    if not left_open:
+        return []
+    ended_at = min(_due_ns(op) + _grace_ns(op) for op in left_open)
+    return [op for op in left_open if _due_ns(op) <= ended_at]
+
+
+def _due_ns(operation: Operation) -> int:
+    return operation.invoked.ts_ns + round(operation.deadline_s * 1e9)
+
+
+def _grace_ns(operation: Operation) -> int:
+    return round(float(operation.arguments.get("grace_s", 0.0)) * 1e9)

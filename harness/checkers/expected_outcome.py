@@ -1,0 +1,108 @@
+"""`expected_outcome`: calls succeed or fail as the scenario expects of a correct backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness.checkers._shared import (
+    EITHER,
+    ENDING_VERBS,
+    HOLDING_FAULTS,
+    ended_ns,
+    error_message,
+    fault_windows,
+    is_timeout,
+    is_under_fault,
+    named,
+)
+from harness.model.history import FaultRecord, History, Operation
+from harness.model.scenario import Expected
+from harness.model.verdict import Contract, Finding, Judgement
+from harness.ports.checkers import Checker
+
+NAME = "expected_outcome"
+
+
+def check(history: History) -> Judgement:
+    """Judge every completed operation; any of the accepted outcomes suffices."""
+    completed = [op for op in history.operations if op.completed is not None]
+    endings = [op for op in completed if op.op in ENDING_VERBS]
+    calls = [op for op in completed if op.op not in ENDING_VERBS]
+    findings = [_failed(op, "close is clean") for op in endings if op.status != "ok"]
+    options = [_against(Expected(outcome), history, calls) for outcome in history.expect]
+    nearest: list[Finding] = min(options, key=len, default=[])
+    return Judgement(findings=(*findings, *nearest), judged=len(completed))
+
+
+def _against(outcome: Expected, history: History, calls: list[Operation]) -> list[Finding]:
+    """What contradicts one outcome."""
+    match outcome:
+        case Expected.SURVIVES:
+            return _failures(history, calls, "every call succeeds")
+        case Expected.RECOVERS:
+            after = [op for op in calls if _in_converge(op) or not is_under_fault(history, op)]
+            return _failures(history, after, "calls outside of a fault succeed")
+        case Expected.FAILS_BOUNDED:
+            before = [op for op in calls if _in_converge(op) or _is_before_faults(history, op)]
+            return [
+                *_failures(history, before, "calls that no fault has hit succeed"),
+                *_unanswered_faults(history, calls),
+            ]
+
+
+def _failures(history: History, calls: Iterable[Operation], rule: str) -> list[Finding]:
+    return [_failed(op, rule) for op in calls if op.status != "ok" and not _asked(history, op)]
+
+
+def _asked(history: History, operation: Operation) -> bool:
+    """Whether raising is what this call was made for."""
+    if operation.arguments.get("defect") is not None:
+        return True
+    timed = operation.op == "recv" and operation.arguments.get("timeout_s") is not None
+    held = is_under_fault(history, operation, HOLDING_FAULTS)
+    return timed and held and is_timeout(operation)
+
+
+def _in_converge(operation: Operation) -> bool:
+    return operation.arguments.get("phase") == "converge"
+
+
+def _is_before_faults(history: History, operation: Operation) -> bool:
+    done = ended_ns(operation)
+    return done is not None and all(done < start for start, _ in fault_windows(history))
+
+
+def _unanswered_faults(history: History, calls: list[Operation]) -> list[Finding]:
+    """Reached faults after which no call raised; an operation that never ended is another's case."""
+    findings = []
+    for record in history.fault_records:
+        window = history.fault_window_ns(record.id)
+        if window is None or any(op.completed is None for op in history.operations):
+            continue
+        later = [op for op in calls if (ended_ns(op) or 0) >= window[0]]
+        if not any(op.status == "fail" for op in later):
+            findings.append(_unanswered(record, later))
+    return findings
+
+
+def _unanswered(record: FaultRecord, later: list[Operation]) -> Finding:
+    return Finding(
+        checker=NAME,
+        text=f"the call that {record.name} ({record.id}) hits raises, but all of the "
+        f"{len(later)} calls after it returned",
+        contract=Contract.EQUIVALENCE,
+        events=tuple(event for op in later for event in op.events),
+    )
+
+
+def _failed(operation: Operation, rule: str) -> Finding:
+    what = f"raised {error_message(operation)}" if operation.status == "fail" else "was given up"
+    return Finding(
+        checker=NAME,
+        text=f"{named(operation)} {what}: expected is that {rule}",
+        contract=Contract.EQUIVALENCE,
+        events=operation.events,
+    )
+
+
+CHECKER = Checker(name=NAME, components=EITHER, check=check)

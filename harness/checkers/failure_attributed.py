@@ -1,0 +1,177 @@
+"""`failure_attributed`: an error says which worker failed, in what operation, and its first cause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from harness.checkers._shared import EITHER, ENDING_VERBS, ended_ns, error_message, named
+from harness.model.history import Event, FaultRecord, History, Kind, Operation
+from harness.model.verdict import Contract, Finding, Judgement
+from harness.ports.checkers import Checker
+
+NAME = "failure_attributed"
+FAULTS = frozenset({"raise", "signal", "bad_weights"})
+
+DEATH = re.compile(
+    r"died|dead|exit|killed|signal|terminated|closed|EOF|broken pipe|reset by peer", re.IGNORECASE
+)
+MISMATCH = re.compile(r"shape|size|key|missing|unexpected", re.IGNORECASE)
+OPERATION = re.compile(
+    r"step|reset|send|recv|receiv|forward|update|apply|load|construct|creat|start|rollout",
+    re.IGNORECASE,
+)
+WORKER = re.compile(
+    r"(?:worker|env|environment|process)(?:s|es)?(?:[\s_-]*(?:index|idx|id|rank))?"
+    r"[\s_\-#:=(\[]*(?P<indices>\d+(?:\s*(?:,|and)\s*\d+)*)",
+    re.IGNORECASE,
+)
+KNOWN_TYPES = frozenset(
+    {"RuntimeError", "TimeoutError", "ValueError", "KeyError", "OSError", "EOFError"}
+)
+
+
+def check(history: History) -> Judgement:
+    """Judge, for each reached fault, the first operation that failed after it."""
+    findings: list[Finding] = []
+    judged = 0
+    for record in history.fault_records:
+        window = history.fault_window_ns(record.id)
+        if record.name not in FAULTS or window is None:
+            continue
+        judged += 1
+        findings += _judge(history, record, window[0])
+    return Judgement(findings=tuple(findings), judged=judged)
+
+
+def _judge(history: History, record: FaultRecord, reached_ns: int) -> list[Finding]:
+    """What is wrong with the report of one fault."""
+    later = [op for op in history.operations if _ends_after(op, reached_ns)]
+    failed = [op for op in later if op.status == "fail"]
+    report = _report(history, record, failed)
+    if report is None:
+        return _silence(history, record, later)
+    return [
+        *_cause(history, record, report),
+        *_naming(history, record, report),
+        *_repetition(history, record, failed, report),
+    ]
+
+
+def _ends_after(operation: Operation, reached_ns: int) -> bool:
+    done = ended_ns(operation)
+    return done is None or done >= reached_ns
+
+
+def _report(history: History, record: FaultRecord, failed: list[Operation]) -> Operation | None:
+    """The first failure that is not plainly another fault's."""
+    foreign = [m for r in history.fault_records if r.id != record.id for m in _markers(history, r)]
+    own = _markers(history, record)
+    for op in failed:
+        text = _everything(op)
+        if not any(m in text for m in foreign) or any(m in text for m in own):
+            return op
+    return failed[0] if failed else None
+
+
+def _silence(history: History, record: FaultRecord, later: list[Operation]) -> list[Finding]:
+    """A fault that nobody heard of, unless nobody asked, or is still waiting for an answer."""
+    calls = [op for op in later if op.op not in ENDING_VERBS]
+    if record.effect is None or not calls or any(op.status == "open" for op in later):
+        return []
+    if "survives" in history.expect:
+        return []
+    text = f"the fault was not reported: {record.name} ({record.id}) had its effect, "
+    text += f"and all of the {len(calls)} calls after it returned"
+    return [_finding(text, Contract.EQUIVALENCE, *calls)]
+
+
+def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator[Finding]:
+    """Whether the first cause is told."""
+    markers = _markers(history, record)
+    told = f"{named(report)} raised {error_message(report)}"
+    match record.name:
+        case "raise" if markers and not any(m in _everything(report) for m in markers):
+            yield _finding(
+                f"{told}: it does not carry the first cause ({markers[0]}); "
+                "a serial env raises the cause itself",
+                Contract.EQUIVALENCE,
+                report,
+            )
+        case "signal" if not DEATH.search(_statements(report)):
+            text = f"{told}: it does not say that the worker died"
+            yield _finding(text, Contract.EQUIVALENCE, report)
+        case "bad_weights" if not MISMATCH.search(_statements(report)):
+            text = f"{told}: it does not say which key or shape was wrong"
+            yield _finding(text, Contract.EQUIVALENCE, report)
+
+
+def _naming(history: History, record: FaultRecord, report: Operation) -> Iterator[Finding]:
+    """Whether worker, operation and kind of error are told: opinions."""
+    told = f"{named(report)} raised {error_message(report)}"
+    text = _message(report)
+    for marker in _markers(history, record):  # its words are the harness's, not the backend's
+        text = text.replace(marker, "")
+    if not _names_worker(text, record.worker):
+        who = "a worker" if record.worker is None else f"worker {record.worker}"
+        yield _finding(f"{told}: it does not name {who}", Contract.OPINION, report)
+    if not OPERATION.search(text):
+        yield _finding(f"{told}: it does not name the operation", Contract.OPINION, report)
+    raised = {str(e.data["type"]) for e in _events(history, record) if "type" in e.data}
+    bases = {str(base).rpartition(".")[2] for base in report.error.get("bases", ())}
+    if not (KNOWN_TYPES | raised) & (bases | {str(report.error.get("type", ""))}):
+        yield _finding(f"{told}: nobody would catch this type", Contract.OPINION, report)
+
+
+def _repetition(
+    history: History, record: FaultRecord, failed: list[Operation], report: Operation
+) -> Iterator[Finding]:
+    """Whether closing reports again what was reported."""
+    markers = _markers(history, record)
+    for op in failed[failed.index(report) + 1 :]:
+        if op.op == "shutdown" and any(marker in _everything(op) for marker in markers):
+            text = f"{named(op)} reports again what {named(report)} had reported"
+            yield _finding(f"{text}: {error_message(op)}", Contract.EQUIVALENCE, report, op)
+
+
+def _names_worker(text: str, worker: int | None) -> bool:
+    named_indices = {
+        int(index)
+        for found in WORKER.finditer(text)
+        for index in re.findall(r"\d+", found["indices"])
+    }
+    return bool(named_indices) if worker is None else worker in named_indices
+
+
+def _events(history: History, record: FaultRecord) -> Iterable[Event]:
+    return [e for e in history.of_kind(Kind.FAULT) if e.data.get("id") == record.id]
+
+
+def _markers(history: History, record: FaultRecord) -> list[str]:
+    found = (str(e.data["marker"]) for e in _events(history, record) if e.data.get("marker"))
+    return list(dict.fromkeys(found))
+
+
+def _message(operation: Operation) -> str:
+    error = operation.error
+    return "\n".join(map(str, (error.get("message", ""), *error.get("causes", ()))))
+
+
+def _everything(operation: Operation) -> str:
+    return f"{_message(operation)}\n{operation.error.get('traceback', '')}"
+
+
+def _statements(operation: Operation) -> str:
+    """Message, causes, types, and the traceback without the code that it quotes."""
+    error = operation.error
+    lines = str(error.get("traceback", "")).splitlines()
+    stated = [line for line in lines if line[:1].strip()]
+    return "\n".join((_message(operation), *map(str, error.get("bases", ())), *stated))
+
+
+def _finding(text: str, contract: Contract, *operations: Operation) -> Finding:
+    events = tuple(event for op in operations for event in op.events)
+    return Finding(checker=NAME, text=text, contract=contract, events=events)
+
+
+CHECKER = Checker(name=NAME, components=EITHER, check=check, faults=FAULTS)

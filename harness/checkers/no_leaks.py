@@ -1,0 +1,105 @@
+"""`no_leaks`: descriptors, threads, children and shared memory are after as they were before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from harness.checkers._shared import EITHER
+from harness.model.history import Event, History, Kind
+from harness.model.verdict import Contract, Finding, Judgement
+from harness.ports.checkers import Checker
+
+NAME = "no_leaks"
+HARMLESS_TARGETS = frozenset({"/dev/null"})
+DROPPING = frozenset({"replace", "collect_garbage"})
+
+
+def check(history: History) -> Judgement:
+    """Compare the two censuses, and look at what was there after the driver had left."""
+    contract = _contract(history)
+    findings: list[Finding] = []
+    judged = 0
+    opening, closing = (_census(history, op) for op in ("opening", "closing"))
+    if opening is not None and closing is not None:
+        judged += 1
+        evidence = (opening.seq, closing.seq)
+        findings += [
+            Finding(checker=NAME, text=text, contract=contract, events=evidence, leak=True)
+            for text in _excess(opening.data, closing.data)
+        ]
+    if _left_by_itself(history):
+        judged += len(history.leftovers)
+        findings += [
+            Finding(checker=NAME, text=text, contract=contract, leak=True)
+            for text in _left_over(history)
+        ]
+    return Judgement(findings=tuple(findings), judged=judged)
+
+
+def _contract(history: History) -> Contract:
+    """A backend that does not promise to release what is merely dropped is only told so."""
+    if history.properties.get("closes_by_itself", True):
+        return Contract.LIVENESS
+    dropped = any(op.op in DROPPING for op in history.operations)
+    closed = any(op.op == "shutdown" for op in history.operations)
+    return Contract.LIVENESS if closed and not dropped else Contract.OPINION
+
+
+def _left_by_itself(history: History) -> bool:
+    """Whether the driver came to its end; what a broken off one leaves is a consequence."""
+    ending = history.ending
+    return (
+        ending.finished and not ending.ended_by_us and ending.hang is None and ending.signal is None
+    )
+
+
+def _left_over(history: History) -> list[str]:
+    kinds = {"process": "the process", "shm": "in shared memory, the name"}
+    return [
+        f"{kinds[left.kind]} {left.name} was still there after the driver had left"
+        for left in history.leftovers
+    ]
+
+
+def _census(history: History, op: str) -> Event | None:
+    found = [event for event in history.of_kind(Kind.CENSUS) if event.op == op]
+    return found[-1] if found else None
+
+
+def _excess(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    descriptors = [
+        f"{more} more open on {target}"
+        for target, more in _more(_targets(before), _targets(after))
+        if target not in HARMLESS_TARGETS
+    ]
+    threads = [
+        f"{more} more named {name}"
+        for name, more in _more(Counter(before["threads"]), Counter(after["threads"]))
+    ]
+    known = {child["pid"] for child in before["children"]}
+    children = [
+        f"{child['name']} (pid {child['pid']})"
+        for child in after["children"]
+        if child["pid"] not in known
+    ]
+    names = sorted(set(after["shm"]) - set(before["shm"]))
+    kinds = {
+        "file descriptors": descriptors,
+        "threads": threads,
+        "child processes": children,
+        "names in shared memory": names,
+    }
+    return [f"{kind} left behind: {'; '.join(found)}" for kind, found in kinds.items() if found]
+
+
+def _targets(census: Mapping[str, Any]) -> Counter[str]:
+    return Counter({str(target): int(count) for target, count in census["fds"].items()})
+
+
+def _more(before: Counter[str], after: Counter[str]) -> Iterable[tuple[str, int]]:
+    return sorted((after - before).items())
+
+
+CHECKER = Checker(name=NAME, components=EITHER, check=check)

@@ -1,0 +1,298 @@
+"""The `harness` command."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.engine import adapter_check, components, doctor, expectations, listing, selftest
+from harness.engine.loading import Loaded, find, load, schema
+from harness.engine.plan import SCENARIOS, Options, registered
+from harness.engine.runs import columns_of, judge_again, new_directory, run
+from harness.engine.usage import UsageError
+from harness.model.run import RunRecord
+from harness.model.standing import DIFFERS, Standing, standing
+from harness.model.verdict import Outcome
+from harness.report.console import Progressing
+from harness.report.publish import write_all
+from harness.report.record import ReportError, read_json
+
+USAGE, INTERRUPTED = 64, 130  # EX_USAGE of sysexits.h; 128 + SIGINT
+REPORTS = Path("reports")
+BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)")
+
+
+class _Group(click.Group):
+    """Says what is wrong with the input in one line, and exits 64."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command."""
+        kwargs["standalone_mode"] = False
+        try:
+            sys.exit(super().main(*args, **kwargs) or 0)
+        except (UsageError, ReportError) as error:
+            click.echo(f"harness: {error}", err=True)
+        except click.ClickException as error:
+            click.echo(f"harness: {error.format_message()}", err=True)
+        except click.exceptions.Exit as error:
+            sys.exit(error.exit_code)
+        except click.Abort:
+            sys.exit(INTERRUPTED)
+        sys.exit(USAGE)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Run fault scenarios against reinforcement-learning backends and judge what happened."""
+
+
+def _budget(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = BUDGET.fullmatch(text)
+    if found is None:
+        raise click.BadParameter(f"a number with s, m or h, like 5m, got {text!r}")
+    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that every command that runs cells has."""
+    for option in (
+        click.option("--python", default=sys.executable, help="Interpreter of the backends."),
+        click.option("--repeat", type=click.IntRange(1), default=1, help="Runs of each cell."),
+        click.option("--jobs", type=click.IntRange(1), default=2, help="Cells at a time."),
+        click.option("--seed", type=int, default=0, help="Seed of whatever is drawn."),
+        click.option(
+            "--time-scale",
+            type=click.FloatRange(1, min_open=False),
+            default=None,
+            help="What deadlines are multiplied by; measured if left out.",
+        ),
+        click.option("--budget", callback=_budget, help="Start no cell after this: 90s, 5m."),
+        click.option(
+            "--reports",
+            type=click.Path(path_type=Path),
+            default=REPORTS,
+            help="Where the run's directory goes.",
+        ),
+        click.option("--strict", is_flag=True, help="A listed cell that passes now fails the run."),
+    ):
+        command = option(command)
+    return command
+
+
+@main.command("run")
+@click.argument("scenarios", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--backend", "backends", multiple=True, help="Name or module:attr; repeatable.")
+@click.option("--row", "rows", multiple=True, help="Only rows with this key; repeatable.")
+@_run_options
+def run_command(
+    scenarios: tuple[Path, ...],
+    backends: tuple[str, ...],
+    rows: tuple[str, ...],
+    reports: Path,
+    strict: bool,  # noqa: FBT001 - click passes options by name
+    **how: Any,
+) -> int:
+    """Run scenario files, or all below directories; SCENARIOS defaults to ./scenarios."""
+    paths = scenarios or (SCENARIOS,)
+    loaded = [load(path) for path in find(paths)]
+    options = _options(backends or ("reference",), rows, _expected_beside(loaded), how)
+    return _run(loaded, options, reports, strict=strict)
+
+
+def _options(
+    backends: tuple[str, ...], rows: tuple[str, ...], expected: Path, how: dict[str, Any]
+) -> Options:
+    budget_s = how.pop("budget")
+    return Options(backends=backends, rows=rows, budget_s=budget_s, expected=expected, **how)
+
+
+def _expected_beside(loaded: Sequence[Loaded]) -> Path:
+    """Lists of known outcomes lie in `expected` beside the component's directory."""
+    for each in loaded:
+        beside = each.path.parent.parent / "expected"
+        if beside.is_dir():
+            return beside
+    return SCENARIOS / "expected"
+
+
+def _run(loaded: Sequence[Loaded], options: Options, reports: Path, *, strict: bool) -> int:
+    root = new_directory(reports)
+    with Progressing() as console:
+        record = run(loaded, options, root, tell=console.tell, begin=console.begin)
+    write_all(record, root)
+    _point(reports / "latest", root)
+    _announce(record, root)
+    if record.interrupted:
+        return INTERRUPTED
+    return expectations.exit_code(record.cells, strict=strict)
+
+
+def _point(link: Path, root: Path) -> None:
+    """Make `latest` point to this run."""
+    if link.is_symlink() or not link.exists():
+        link.unlink(missing_ok=True)
+        link.symlink_to(root.name, target_is_directory=True)
+
+
+def _announce(record: RunRecord, root: Path) -> None:
+    counts = {o: sum(cell.outcome is o for cell in record.cells) for o in Outcome}
+    words = ", ".join(f"{n} {o.value}" for o, n in counts.items() if n) or "no cells"
+    listed = sum(cell.expected is cell.outcome for cell in record.cells)
+    click.echo(f"{len(record.cells)} cells: {words} ({listed} of them as listed)")
+    for cell in record.cells:
+        where = standing(cell)
+        if where is Standing.BETTER:
+            click.echo(f"listed as {cell.expected}, but now {cell.outcome.value}: {cell.id}")
+        elif where in DIFFERS:
+            click.echo(f"{cell.outcome.value} {cell.id}: {cell.reason}\n  {cell.replay}")
+    click.echo(f"report: {root / 'index.html'}")
+
+
+@main.command("replay")
+@click.argument("cell")
+@click.option(
+    "--scenario", type=click.Path(path_type=Path), help="Its file, if not below ./scenarios."
+)
+@click.option("--backend", help="Name or module:attr, if not what the cell's id says.")
+@_run_options
+def replay_command(
+    cell: str,
+    scenario: Path | None,
+    backend: str | None,
+    reports: Path,
+    strict: bool,  # noqa: FBT001 - click passes options by name
+    **how: Any,
+) -> int:
+    """Run one cell again, by its id: component/scenario[row]@backend-version."""
+    found = re.fullmatch(r"([a-z]+)/(\w+)\[(.*)\]@(.+)", cell)
+    if found is None:
+        raise UsageError("CELL", "", f"component/scenario[row]@backend, got {cell!r}")
+    component, name, row, column = found.groups()
+    path = scenario or SCENARIOS / component / f"{name}.toml"
+    loaded = load(path)
+    if row not in {each.key for each in loaded.scenario.rows()}:
+        raise UsageError(path, "matrix", f"there is no row {row!r}")
+    named = backend or re.sub(r"-\d.*$", "", column)
+    options = _options((named,), (row,), _expected_beside([loaded]), how)
+    return _run([loaded], options, reports, strict=strict)
+
+
+@main.command("judge")
+@click.argument("directory", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--strict", is_flag=True, help="A listed cell that passes now fails the run.")
+def judge_command(directory: Path, *, strict: bool) -> int:
+    """Judge a run again from its journals, and write its report anew."""
+    record = judge_again(read_json(directory / "run.json"), directory)
+    write_all(record, directory)
+    _announce(record, directory)
+    return expectations.exit_code(record.cells, strict=strict)
+
+
+@main.command("report")
+@click.argument("directory", metavar="RUN", type=click.Path(path_type=Path))
+def report_command(directory: Path) -> None:
+    """Write a run's report again from its record."""
+    write_all(read_json(directory / "run.json"), directory)
+    click.echo(f"report: {directory / 'index.html'}")
+
+
+@main.command("expect")
+@click.argument("directory", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--backend", required=True, help="The backend's name.")
+@click.option("--expires", required=True, help="The version from which the entries no longer hold.")
+def expect_command(directory: Path, backend: str, expires: str) -> None:
+    """Print a list of known outcomes from a run, to be given its reasons by hand."""
+    record = read_json(directory / "run.json")
+    ids = {info.id for info in record.backends if info.name == backend}
+    cells = [cell for cell in record.cells if cell.backend in ids]
+    if not cells:
+        raise UsageError(directory, "backends", f"the run has no cells of {backend!r}")
+    click.echo(expectations.write(cells, backend, expires), nl=False)
+
+
+@main.command("list")
+@click.argument("scenarios", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--backend", help="Say what this backend can run, and what it would take to run the rest."
+)
+@click.option("--python", default=sys.executable, help="Interpreter of the backend.")
+def list_command(scenarios: tuple[Path, ...], backend: str | None, python: str) -> None:
+    """List scenarios and their rows, checkers, faults and backends."""
+    loaded = [load(path) for path in find(scenarios or (SCENARIOS,))]
+    if backend is None:
+        click.echo(listing.everything(loaded, registered()))
+        return
+    options = Options(backends=(backend,), python=python)
+    with _scratch() as root, columns_of(options, root) as (column,):
+        click.echo(listing.for_backend(loaded, column))
+
+
+@main.command("schema")
+@click.argument("component", type=click.Choice(list(components.COMPONENTS)))
+def schema_command(component: str) -> None:
+    """Print the JSON Schema of a component's scenario files."""
+    click.echo(json.dumps(schema(component), indent=1))
+
+
+@main.group("backends")
+def backends_group() -> None:
+    """Look at backends."""
+
+
+@backends_group.command("check")
+@click.argument("backend")
+@click.option("--python", default=sys.executable, help="Interpreter of the backend.")
+def check_command(backend: str, python: str) -> int:
+    """Tell an adapter's mistakes from a backend's defects: declarations first, then a clean run."""
+    options = Options(backends=(backend,), python=python)
+    with _scratch() as root, columns_of(options, root) as (column,):
+        problems = adapter_check.problems(column, root)
+    click.echo("\n".join(problems) or f"{backend}: the adapter declares what the ports ask for")
+    return 1 if problems else 0
+
+
+@main.command("selftest")
+@click.option("--jobs", type=click.IntRange(1), default=2, help="Cells at a time.")
+@click.option("--repeat", type=click.IntRange(1), default=1, help="Runs of each cell.")
+@click.option("--reports", type=click.Path(path_type=Path), default=REPORTS, help="Where it goes.")
+@click.argument("names", nargs=-1)
+def selftest_command(names: tuple[str, ...], jobs: int, repeat: int, reports: Path) -> int:
+    """Run planted bugs: each must turn exactly its rows red, by the checker that has to catch it."""
+    bugs = selftest.planted(names)
+    root = new_directory(reports)
+    loaded = [load(path) for path in find((SCENARIOS,))]
+    options = Options(backends=tuple(bug.backend for bug in bugs), jobs=jobs, repeat=repeat)
+    with Progressing() as console:
+        record = run(loaded, options, root, tell=console.tell, begin=console.begin)
+    caught = selftest.account(bugs, record)
+    record = replace(record, selftest=selftest.as_plain(caught))
+    write_all(record, root)
+    click.echo(selftest.table(caught))
+    click.echo(f"report: {root / 'index.html'}")
+    if record.interrupted:
+        return INTERRUPTED
+    return 0 if all(each.right for each in caught) else 1
+
+
+@main.command("doctor")
+def doctor_command() -> None:
+    """Say what this machine lets the harness see and do."""
+    click.echo(doctor.report())
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A directory that goes with the command."""
+    with tempfile.TemporaryDirectory(prefix="harness-") as name:
+        yield Path(name)

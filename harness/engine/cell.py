@@ -1,0 +1,114 @@
+"""One running cell as the supervisor sees it: its guardian, its journal as it grows, its deadlines."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from harness.engine import census, watchdog
+from harness.engine.request import CellRequest
+from harness.engine.session import grace_s
+from harness.model.history import Hang
+from harness.ports.clock import now_ns
+
+SPARE_S = 60.0  # what a cell may take beyond all the deadlines of its steps
+END_S = 30.0  # how long a guardian may take to clean up
+
+
+class RunningCell:
+    """Watches one cell from its start to the end of its guardian."""
+
+    def __init__(self, request: CellRequest, directory: Path) -> None:
+        self.request = request
+        self.directory = directory
+        self.started_ns = now_ns()
+        self.guardian: int | None = None
+        self.hang: Hang | None = None
+        self.error: str | None = None
+        self._told_to_end_ns: int | None = None
+        self._open: dict[int, int] = {}
+        self._offset = 0
+        self._bound_ns = self.started_ns + round(_bound_s(request) * 1e9)
+
+    def watch(self) -> None:
+        """Read what is new in the journal, and end the cell if something in it is overdue."""
+        if self.guardian is None:
+            return
+        self._read()
+        now = now_ns()
+        if self._told_to_end_ns is not None:
+            if now > self._told_to_end_ns + END_S * 1e9:
+                self.error = "the guardian did not end"
+                _signal(self.guardian, signal.SIGKILL)
+        elif now > min((*self._open.values(), self._bound_ns)):
+            self._end_hung()
+
+    def end(self) -> None:
+        """Have the guardian end everything now."""
+        if self._told_to_end_ns is None and self.guardian is not None:
+            self._told_to_end_ns = now_ns()
+            _signal(self.guardian, signal.SIGTERM)
+
+    def finish(self) -> None:
+        """Add what only the supervisor knows to what the guardian wrote."""
+        path = self.directory / "ending.json"
+        ending = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        if self.hang is not None:
+            ending["hang"] = self.hang
+        if not path.exists():
+            ending["error"] = "the guardian left no account of the cell"
+        if self.error is not None:
+            ending["error"] = self.error
+        path.write_text(json.dumps(ending), encoding="utf-8")
+
+    def _read(self) -> None:
+        """Which calls are open, and until when."""
+        assert self.guardian is not None
+        try:
+            with (self.directory / "journal.jsonl").open("rb") as journal:
+                journal.seek(self._offset)
+                fresh = journal.read()
+        except FileNotFoundError:
+            return  # the guardian has not opened it yet, or the cell unlinked it: the bound remains
+        end = fresh.rfind(b"\n") + 1
+        self._offset += end
+        for line in fresh[:end].splitlines():
+            self._note(json.loads(line))
+
+    def _note(self, event: dict[str, Any]) -> None:
+        if event["kind"] == "invoke":
+            allowed_s = event["data"]["deadline_s"] + event["data"]["grace_s"]
+            self._open[event["id"]] = event["ts"] + round(allowed_s * 1e9)
+        elif event["kind"] in ("ok", "fail", "info"):
+            self._open.pop(event["id"], None)
+
+    def _end_hung(self) -> None:
+        assert self.guardian is not None
+        seen = watchdog.look(census.descendants(self.guardian))
+        self._read()
+        if self._open and now_ns() <= min((*self._open.values(), self._bound_ns)):
+            return  # it came back while we were looking
+        self.hang = watchdog.verdict(seen)
+        text = watchdog.stacks(seen)
+        (self.directory / "stacks.txt").write_text(text, encoding="utf-8")
+        self.end()
+
+
+def _bound_s(request: CellRequest) -> float:
+    """The sum of all deadlines with their grace, and something to spare."""
+    scale = request.time_scale
+    total = float(request.setup["start_within_s"]) * scale
+    for verb in request.verbs():
+        deadline_s = verb.within_s * scale
+        total += getattr(verb, "times", 1) * (deadline_s + grace_s(deadline_s))
+    return total + SPARE_S * scale
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return  # it has ended; the server says so next

@@ -1,0 +1,130 @@
+"""What a process holds: descriptors, threads, children, names in shared memory."""
+
+from __future__ import annotations
+
+import multiprocessing.forkserver
+import multiprocessing.heap
+import multiprocessing.resource_sharer
+import multiprocessing.resource_tracker
+import os
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+SHM = Path("/dev/shm")
+
+
+def take(own_fds: Iterable[int] = ()) -> dict[str, Any]:
+    """Count what this process holds.
+
+    The resource tracker, the fork server and the resource sharer are one each for the whole
+    interpreter, started on first use and not a pool's to end: they are left out.
+
+    Args:
+        own_fds: the harness's own descriptors.
+
+    Returns:
+        `fds` by what they point to, names of `threads`, `children` with pid and name, `shm`.
+    """
+    helpers, helper_fds = _process_wide_helpers()
+    sharer, sharer_fds = _resource_sharer()
+    return {
+        "fds": dict(Counter(_targets(helper_fds | sharer_fds | set(own_fds)))),
+        "threads": sorted(t.name for t in threading.enumerate() if t is not sharer),
+        "children": [
+            {"pid": pid, "name": command(pid)}
+            for pid in children(os.getpid())
+            if pid not in helpers
+        ],
+        "shm": shared_memory(),
+    }
+
+
+def shared_memory() -> list[str]:
+    """Names in /dev/shm, none where there is no such place."""
+    try:
+        return sorted(os.listdir(SHM))
+    except OSError:
+        return []
+
+
+def children(pid: int) -> list[int]:
+    """Child processes that are not zombies."""
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += map(int, path.read_text().split())
+        except OSError:
+            continue  # the thread has just ended
+    return [child for child in found if state(child) not in ("Z", "X", "")]
+
+
+def descendants(pid: int) -> list[int]:
+    """Children, their children, and so on; parents before their children."""
+    found: list[int] = []
+    queue = [pid]
+    while queue:
+        queue = [child for parent in queue for child in children(parent)]
+        found += queue
+    return found
+
+
+def state(pid: int) -> str:
+    """The process's state letter (`man 5 proc`), empty if there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return ""
+
+
+def command(pid: int) -> str:
+    """Its command line, shortened."""
+    try:
+        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return "?"
+    return raw.replace(b"\0", b" ").decode(errors="replace").strip()[:120]
+
+
+def _process_wide_helpers() -> tuple[set[int], set[int]]:
+    """Pids and descriptors of the resource tracker and the fork server, if they run."""
+    tracker = multiprocessing.resource_tracker._resource_tracker  # noqa: SLF001 - no public way
+    server = multiprocessing.forkserver._forkserver  # noqa: SLF001 - no public way
+    pids = (getattr(tracker, "_pid", None), getattr(server, "_forkserver_pid", None))
+    fds = (getattr(tracker, "_fd", None), getattr(server, "_forkserver_alive_fd", None))
+    return {p for p in pids if p is not None}, {f for f in fds if f is not None}
+
+
+def _resource_sharer() -> tuple[object, set[int]]:
+    """The thread that hands descriptors to other processes, and its listening socket."""
+    sharer = getattr(multiprocessing.resource_sharer, "_resource_sharer", None)
+    listener = getattr(getattr(sharer, "_listener", None), "_listener", None)
+    listening = getattr(listener, "_socket", None)
+    return getattr(sharer, "_thread", None), set() if listening is None else {listening.fileno()}
+
+
+def _cached_arenas() -> set[str]:
+    """Arenas of the standard library's shared heap in which nothing is allocated: it keeps them."""
+    heap = getattr(multiprocessing.heap.BufferWrapper, "_heap")  # noqa: B009 - no public way
+    free = (each for each in heap._arenas if not heap._allocated_blocks.get(each))  # noqa: SLF001 - as above
+    return {os.readlink(f"/proc/self/fd/{arena.fd}") for arena in free if arena.fd >= 0}
+
+
+def _targets(excluded: set[int]) -> list[str]:
+    """What each descriptor points to, with the numbers of pipes and sockets taken out."""
+    cached = _cached_arenas()
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) in excluded:
+            continue
+        try:
+            target = os.readlink(f"/proc/self/fd/{name}")
+        except OSError:
+            continue  # the listing's own descriptor
+        if target in cached:
+            continue
+        found.append(re.sub(r":\[\d+\]$", "", target))
+    return found

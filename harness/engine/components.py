@@ -1,0 +1,72 @@
+"""What the engine knows of each component: its setup, its verbs, its faults."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from harness.faults.registry import PoolFault, WeightsFault
+from harness.model.scenario import Heal, Phase
+from harness.ports import pool, weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One port as the engine needs it.
+
+    Attributes:
+        name: as scenarios name it.
+        setup: its setup dataclass.
+        verbs: its verbs' dataclasses, by `do`.
+        faults: its faults' dataclasses, by `fault`.
+        always: verbs that every backend with this port has.
+        worker_ops: operations of a worker, where faults can be placed.
+        session: `module:attr` of its interpreter, which runs in the driver.
+    """
+
+    name: str
+    setup: type[Any]
+    verbs: Mapping[str, type[Any]]
+    faults: Mapping[str, type[Any]]
+    always: frozenset[str]
+    worker_ops: frozenset[str]
+    session: str
+
+    def step_type(self, plain: Mapping[str, Any]) -> type[Any]:
+        """The dataclass of a step in its plain form."""
+        if "do" in plain:
+            return self.verbs[plain["do"]]
+        if "fault" in plain:
+            return self.faults[plain["fault"]]
+        return Heal if "heal" in plain else Phase
+
+
+def _by_tag(union: Any, tag: str) -> dict[str, type[Any]]:
+    """The members of a union, by the default of their field `tag`."""
+    return {
+        str(next(f.default for f in fields(member) if f.name == tag)): member
+        for member in typing.get_args(union)
+    }
+
+
+POOL = Component(
+    name="pool",
+    setup=pool.PoolSetup,
+    verbs=_by_tag(pool.PoolVerb, "do"),
+    faults=_by_tag(PoolFault, "fault"),
+    always=pool.ALWAYS | {"replace"},
+    worker_ops=pool.WORKER_OPS,
+    session="harness.engine.pool_session:PoolSession",
+)
+WEIGHTS = Component(
+    name="weights",
+    setup=weights.WeightsSetup,
+    verbs=_by_tag(weights.WeightsVerb, "do"),
+    faults=_by_tag(WeightsFault, "fault"),
+    always=weights.ALWAYS,
+    worker_ops=weights.WORKER_OPS,
+    session="harness.engine.weights_session:WeightsSession",
+)
+COMPONENTS: Mapping[str, Component] = {each.name: each for each in (POOL, WEIGHTS)}

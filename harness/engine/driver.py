@@ -1,0 +1,46 @@
+"""The driver: runs the scenario against the backend, in a process that may be killed like any other."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+import traceback
+import types
+
+from harness.engine.components import COMPONENTS
+from harness.engine.loader import resolve
+from harness.engine.request import CellRequest
+from harness.payloads.link import Journal, Link
+
+BROKEN = 70  # EX_SOFTWARE: the harness's own part failed
+
+
+def drive(request: CellRequest, journal: str, gate: str) -> None:
+    """Run the scenario and leave; never returns."""
+    code = BROKEN
+    try:
+        _prepare()
+        link = Link(journal=journal, gate=gate, gated=request.gated())
+        component = COMPONENTS[request.component]
+        resolve(component.session)(request, component, link).run()
+        code = 0
+    except BaseException:  # noqa: BLE001 - the last frame of a process: the judge reads the journal
+        Journal(journal, "driver").write("note", "broken", traceback=traceback.format_exc())
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _prepare() -> None:
+    """What every cell needs before the backend is touched."""
+    # Spawned workers import the parent's __main__ again: it must be nothing.
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    faulthandler.enable()
+    # For stacks where nobody may look from outside; forked workers inherit it.
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)  # a parallel operation in a forked process hangs

@@ -1,0 +1,118 @@
+"""Known outcomes: `scenarios/expected/<backend>.toml` lists cells with the reason and how long it holds."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, assert_never
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from harness.engine.usage import UsageError
+from harness.model.run import CellResult
+from harness.model.standing import Standing, standing
+from harness.model.verdict import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One known outcome.
+
+    Attributes:
+        cell: the cell's id without the backend.
+        outcome: what it comes to.
+        reason: why, with the public reference if there is one.
+        expires: the backend's version from which it no longer holds.
+    """
+
+    cell: str
+    outcome: Outcome
+    reason: str
+    expires: str
+
+
+Expectations = Mapping[str, Listed]
+
+
+def load(directory: Path, backend: str, version: str) -> Expectations:
+    """What is listed for a backend and still holds for its version; empty without a file.
+
+    Raises:
+        UsageError: the file says something that makes no sense.
+    """
+    path = directory / f"{backend}.toml"
+    if not path.exists():
+        return {}
+    try:
+        plain = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(path, "", f"not valid TOML: {error}") from error
+    return {
+        each.cell: each
+        for each in _validated(plain, path)
+        if _numbers(version) < _numbers(each.expires)
+    }
+
+
+def _validated(plain: Mapping[str, Any], path: Path) -> tuple[Listed, ...]:
+    form = TypeAdapter(tuple[Listed, ...], config=ConfigDict(extra="forbid"))
+    unknown = set(plain) - {"cells"}
+    if unknown:
+        raise UsageError(path, min(unknown), "unknown key, only cells is known")
+    try:
+        return form.validate_json(json.dumps(plain.get("cells", [])), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = "cells" + "".join(
+            f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
+        )
+        raise UsageError(path, key, f"{first['msg']}, got {first['input']!r}") from None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+def exit_code(cells: Iterable[CellResult], *, strict: bool = False) -> int:
+    """0 all as expected; 1 worse; 2 UNKNOWN or VACUOUS unexpectedly; 3 the harness failed; 3 > 1 > 2.
+
+    Args:
+        cells: of the run.
+        strict: a listed cell that passes now counts as worse, so that lists stay true.
+    """
+    codes = {_code(cell, strict=strict) for cell in cells}
+    return next((code for code in (3, 1, 2) if code in codes), 0)
+
+
+def _code(cell: CellResult, *, strict: bool) -> int:
+    match standing(cell):
+        case Standing.HARNESS:
+            return 3
+        case Standing.WORSE:
+            return 1
+        case Standing.INCONCLUSIVE:
+            return 2
+        case Standing.BETTER:
+            return 1 if strict and cell.outcome in (Outcome.PASS, Outcome.UNSUPPORTED) else 0
+        case Standing.EXPECTED | Standing.LISTED:
+            return 0
+        case other:
+            assert_never(other)
+
+
+def write(cells: Iterable[CellResult], backend: str, expires: str) -> str:
+    """A file that lists what a run found, to be given its reasons by hand."""
+    parts = [f"# Known outcomes of {backend}. Every entry has a reason and expires."]
+    for cell in cells:
+        if cell.outcome in (Outcome.PASS, Outcome.UNSUPPORTED):
+            continue
+        name = cell.id.rpartition("@")[0]
+        reason = cell.expected_reason or cell.reason
+        lines = {"cell": name, "outcome": cell.outcome.value, "reason": reason, "expires": expires}
+        body = "\n".join(f"{key} = {json.dumps(value)}" for key, value in lines.items())
+        parts.append(f"[[cells]]\n{body}")
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,220 @@
+"""The gate of a cell: probes ask it at sequence points, the driver tells it what to answer.
+
+The guardian serves it, so that it outlives the driver and adds no thread to the process under test.
+Every message is one JSON line; every question gets exactly one answer.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.model.gate import GateRule
+from harness.model.plain import from_plain, to_plain
+from harness.payloads.link import Journal, connect
+from harness.ports.clock import now_ns
+
+ASK_BOUND_S = 60.0  # the driver waits no longer for the guardian than a probe does for the driver
+
+
+@dataclass(eq=False, slots=True)
+class _Peer:
+    """One connection: a probe's or the driver's."""
+
+    connection: socket.socket
+    received: bytes = b""
+    pid: int = 0
+    doomed: str | None = None  # the fault whose signal this process was told to send itself
+
+
+@dataclass(slots=True)
+class _Rule:
+    """An armed rule with what has happened to it."""
+
+    rule: GateRule
+    hits: dict[str, int] = field(default_factory=dict)
+    held: list[tuple[_Peer, int]] = field(default_factory=list)
+    waiting: list[_Peer] = field(default_factory=list)
+    reached: bool = False
+    open: bool = False
+
+
+class GateServer:
+    """Serves the gate from an event loop that belongs to somebody else.
+
+    Args:
+        selector: where it registers its sockets, each with a callback as data.
+        journal: where it records what it did.
+        address: of the listening socket; `@name` for an abstract one.
+    """
+
+    def __init__(self, selector: selectors.BaseSelector, journal: Journal, address: str) -> None:
+        self._selector = selector
+        self._journal = journal
+        self._rules: list[_Rule] = []
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind("\0" + address[1:] if address.startswith("@") else address)
+        self._listener.listen(64)
+        self._register(self._listener, self._accept)
+
+    def fileno(self) -> int:
+        """The listening socket's descriptor."""
+        return self._listener.fileno()
+
+    def close(self) -> None:
+        """Answer nobody any more; what is still held was held to the end."""
+        for armed in self._rules:
+            for _, since in armed.held:
+                self._record_hold(armed, since, "until the end")
+        self._listener.close()
+
+    def _register(self, listener: socket.socket, callback: Callable[[], None]) -> None:
+        self._selector.register(listener, selectors.EVENT_READ, callback)
+
+    def _accept(self) -> None:
+        connection, _ = self._listener.accept()
+        peer = _Peer(connection)
+        self._register(connection, lambda: self._read(peer))
+
+    def _read(self, peer: _Peer) -> None:
+        try:
+            part = peer.connection.recv(65536)
+        except OSError:
+            part = b""
+        if not part:
+            self._lost(peer)
+            return
+        peer.received += part
+        *lines, peer.received = peer.received.split(b"\n")
+        for line in lines:
+            self._answer(peer, json.loads(line))
+
+    def _lost(self, peer: _Peer) -> None:
+        self._selector.unregister(peer.connection)
+        peer.connection.close()
+        if peer.doomed is not None:
+            detail = f"process {peer.pid} is gone"
+            self._record("signal", peer.doomed, "effect", detail)
+        for armed in self._rules:
+            armed.held = [each for each in armed.held if each[0] is not peer]
+            armed.waiting = [each for each in armed.waiting if each is not peer]
+
+    def _answer(self, peer: _Peer, message: dict[str, Any]) -> None:
+        if "arm" in message:
+            self._rules.append(_Rule(from_plain(GateRule, message["arm"])))
+            _say(peer, {"armed": True})
+        elif "release" in message:
+            self._release(str(message["release"]))
+            _say(peer, {"released": True})
+        elif "wait_held" in message:
+            self._wait_held(peer, str(message["wait_held"]))
+        else:
+            self._ask(peer, message)
+
+    def _wait_held(self, peer: _Peer, fault: str) -> None:
+        armed = next(each for each in self._rules if each.rule.fault == fault)
+        if armed.held:
+            _say(peer, {"held": True})
+        else:
+            armed.waiting.append(peer)
+
+    def _ask(self, peer: _Peer, message: dict[str, Any]) -> None:
+        """A probe is here: give it the order of the first rule whose hit this is."""
+        peer.pid = int(message["pid"])
+        role, op, edge = str(message["role"]), str(message["op"]), str(message["edge"])
+        for armed in self._rules:
+            if armed.open or not armed.rule.meets(role, op, edge):
+                continue
+            armed.hits[role] = armed.hits.get(role, 0) + 1
+            if armed.hits[role] == armed.rule.k and not armed.reached:
+                armed.reached = True
+                self._give_order(peer, armed, role)
+                return
+        _say(peer, {"order": "go"})
+
+    def _give_order(self, peer: _Peer, armed: _Rule, role: str) -> None:
+        rule = armed.rule
+        if rule.order == "hold":
+            armed.held.append((peer, now_ns()))
+            worker = int(role.partition(":")[2] or 0)
+            self._record("hold", rule.fault, "reached", f"{role} in {rule.op}", worker=worker)
+            for waiting in armed.waiting:
+                _say(waiting, {"held": True})
+            armed.waiting.clear()
+            return
+        if rule.order == "signal":
+            peer.doomed = rule.fault
+        _say(peer, {"order": rule.order, "fault": rule.fault, "signal": rule.signal})
+
+    def _release(self, fault: str) -> None:
+        for armed in self._rules:
+            if armed.rule.fault != fault:
+                continue
+            armed.open = True
+            for peer, since in armed.held:
+                _say(peer, {"order": "go"})
+                self._record_hold(armed, since, "then let go")
+            armed.held.clear()
+
+    def _record_hold(self, armed: _Rule, since: int, how: str) -> None:
+        held_ms = (now_ns() - since) // 1_000_000
+        self._record("hold", armed.rule.fault, "effect", f"held for {held_ms} ms, {how}")
+
+    def _record(self, op: str, fault: str, record: str, detail: str, **data: Any) -> None:
+        self._journal.write("fault", op, id=fault, record=record, detail=detail, **data)
+
+
+def _say(peer: _Peer, answer: dict[str, Any]) -> None:
+    try:
+        peer.connection.sendall(json.dumps(answer).encode() + b"\n")
+    except OSError:
+        peer.received = b""  # whoever asked is gone; its end of file comes next
+
+
+class GateClient:
+    """The driver's line to the gate. One thread at a time."""
+
+    def __init__(self, address: str) -> None:
+        connection = connect(address)
+        if connection is None:
+            raise RuntimeError(f"nobody holds the gate {address}")
+        self._connection = connection
+        self._connection.settimeout(ASK_BOUND_S)
+        self._file = connection.makefile("rb")
+
+    def own_fds(self) -> set[int]:
+        """Its descriptor: a census must not count it."""
+        return {self._connection.fileno()}
+
+    def arm(self, rule: GateRule) -> None:
+        """Arm a rule; it counts hits from now on."""
+        self._call({"arm": to_plain(rule)})
+
+    def release(self, fault: str) -> None:
+        """Let go whoever this fault holds, now and later."""
+        self._call({"release": fault})
+
+    def wait_held(self, fault: str) -> bool:
+        """Wait until a probe is held by this fault; False if the guardian left or it took too long."""
+        try:
+            return bool(self._call({"wait_held": fault}).get("held"))
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Hang up."""
+        self._file.close()
+        self._connection.close()
+
+    def _call(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._connection.sendall(json.dumps(message).encode() + b"\n")
+        line = self._file.readline()
+        if not line:
+            raise ConnectionError("the guardian has left")
+        answer = json.loads(line)
+        assert isinstance(answer, dict)
+        return answer

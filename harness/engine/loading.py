@@ -1,0 +1,270 @@
+"""Reads scenario files: TOML, validated against the verbs' and faults' dataclasses.
+
+Every mistake is one line naming file, key and value; unknown keys are refused, nothing is coerced.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Union
+
+from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError
+
+from harness.engine.components import COMPONENTS, Component
+from harness.engine.usage import UsageError
+from harness.model.scenario import Heal, Phase, Scenario
+
+KINDS = ("do", "fault", "heal", "phase")
+_TAGS = ("do=", "fault=", "tuple[", "str-enum[")  # what pydantic puts into a location
+VALUE_MAX = 80  # characters of an offending value that are shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A scenario with where it came from."""
+
+    path: Path
+    scenario: Scenario[Any, Any]
+
+    @property
+    def name(self) -> str:
+        """The behaviour, as the file is called."""
+        return self.path.stem
+
+    @property
+    def component(self) -> Component:
+        """Its port."""
+        return COMPONENTS[self.scenario.component]
+
+
+def load(path: Path) -> Loaded:
+    """Read one file.
+
+    Raises:
+        UsageError: it cannot be read, or says something that makes no sense.
+    """
+    try:
+        plain = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(path, "", error.strerror or str(error)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(path, "", f"not valid TOML: {error}") from error
+    return Loaded(path=path, scenario=parse(plain, path))
+
+
+def parse(plain: Mapping[str, Any], where: object) -> Scenario[Any, Any]:
+    """Validate a scenario in its plain form; `where` names it in errors.
+
+    Raises:
+        UsageError: the first mistake in it.
+    """
+    component = _component(plain, where)
+    plain = {"setup": {}, **plain}
+    _one_kind_a_step(plain, where)
+    try:
+        (scenario,) = adapter(component.name).validate_json(json.dumps([plain]), strict=True)
+    except ValidationError as error:
+        raise _first_mistake(error, where) from None
+    except TypeError as error:
+        raise UsageError(where, "", f"a scenario holds no such value: {error}") from None
+    scenario = _with_ids(scenario)
+    _check_matrix(scenario, component, where)
+    _check_steps(scenario, component, where)
+    return scenario
+
+
+@functools.cache
+def adapter(component: str) -> TypeAdapter[tuple[Scenario[Any, Any]]]:
+    """Validates scenarios of a component, each as the one element of a list."""
+    found = COMPONENTS[component]
+    kinds: dict[str, type[Any]] = {
+        **{f"do={name}": cls for name, cls in found.verbs.items()},
+        **{f"fault={name}": cls for name, cls in found.faults.items()},
+        "heal": Heal,
+        "phase": Phase,
+    }
+    tagged = tuple(Annotated[cls, Tag(tag)] for tag, cls in kinds.items())
+    step = Annotated[Union[tagged], Discriminator(_tag)]  # type: ignore[valid-type] # noqa: UP007 - built at run time
+    config = ConfigDict(extra="forbid")
+    form: Any = tuple[Scenario[found.setup, step]]  # type: ignore[name-defined] # built at run time
+    return TypeAdapter(form, config=config)
+
+
+def _tag(step: Any) -> str | None:
+    """Which dataclass a step in plain form is for."""
+    for kind in KINDS:
+        value = step.get(kind) if isinstance(step, Mapping) else getattr(step, kind, None)
+        if value is not None:
+            return kind if kind in ("heal", "phase") else f"{kind}={value}"
+    return None
+
+
+def schema(component: str) -> dict[str, Any]:
+    """The JSON Schema of a component's scenario files."""
+    whole = adapter(component).json_schema()
+    one: dict[str, Any] = whole["prefixItems"][0]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"A {component} scenario",
+        "$defs": whole["$defs"],
+        **one,
+    }
+
+
+def _component(plain: Mapping[str, Any], where: object) -> Component:
+    name = plain.get("component")
+    if not isinstance(name, str) or name not in COMPONENTS:
+        known = ", ".join(COMPONENTS)
+        raise UsageError(where, "component", f"must be one of {known}, got {_shown(name)}")
+    return COMPONENTS[name]
+
+
+def _one_kind_a_step(plain: Mapping[str, Any], where: object) -> None:
+    steps = plain.get("steps")
+    if not isinstance(steps, Sequence) or not steps:
+        raise UsageError(where, "steps", "a scenario has at least one step")
+    for i, step in enumerate(steps):
+        kinds = [kind for kind in KINDS if isinstance(step, Mapping) and kind in step]
+        if len(kinds) != 1:
+            found = " and ".join(kinds) or "none"
+            raise UsageError(
+                where, f"steps[{i}]", f"exactly one of {', '.join(KINDS)}, got {found}"
+            )
+
+
+def _first_mistake(error: ValidationError, where: object) -> UsageError:
+    mistakes = error.errors(include_url=False)
+    first = mistakes[0]
+    key = _key(first["loc"][1:])
+    problem, found = str(first["msg"]), first.get("input")
+    if first["type"] == "union_tag_invalid":
+        kind = next(kind for kind in KINDS if kind in first["input"])
+        tags = str(first.get("ctx", {}).get("expected_tags", "")).replace("'", "").split(", ")
+        known = ", ".join(tag.partition("=")[2] for tag in tags if tag.startswith(f"{kind}="))
+        key, found = f"{key}.{kind}", first["input"][kind]
+        problem = f"unknown, must be one of {known}"
+    if first["type"] == "unexpected_keyword_argument":
+        problem = "unknown key"
+    more = f" (and {len(mistakes) - 1} more mistakes)" if len(mistakes) > 1 else ""
+    return UsageError(where, key, f"{problem}, got {_shown(found)}{more}")
+
+
+def _key(location: tuple[int | str, ...]) -> str:
+    """`steps[2].at.k`: as the file has it, without pydantic's own tags."""
+    text = ""
+    for part in location:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif not part.startswith(_TAGS) and not text.endswith(f".{part}"):
+            text += f".{part}" if text else part
+    return text
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= VALUE_MAX else text[: VALUE_MAX - 3] + "..."
+
+
+def _with_ids(scenario: Scenario[Any, Any]) -> Scenario[Any, Any]:
+    """Faults without an id are numbered: f1, f2, ..."""
+    count = 0
+    steps = []
+    for step in scenario.steps:
+        if hasattr(step, "fault"):
+            count += 1
+            steps.append(step if step.id else replace(step, id=f"f{count}"))
+        else:
+            steps.append(step)
+    return replace(scenario, steps=tuple(steps))
+
+
+def _check_matrix(scenario: Scenario[Any, Any], component: Component, where: object) -> None:
+    known = [field.name for field in fields(component.setup)]
+    validate = TypeAdapter(component.setup).validate_json
+    for key, values in scenario.matrix.items():
+        if key not in known:
+            problem = f"no such setup key {_shown(key)}, must be one of {', '.join(known)}"
+            raise UsageError(where, f"matrix.{key}", problem)
+        if not values:
+            raise UsageError(where, f"matrix.{key}", "a list of at least one value, got []")
+        for value in values:
+            try:
+                validate(json.dumps({key: value}), strict=True)
+            except ValidationError as error:
+                problem = str(error.errors()[0]["msg"])
+                raise UsageError(
+                    where, f"matrix.{key}", f"{problem}, got {_shown(value)}"
+                ) from None
+
+
+def _check_steps(scenario: Scenario[Any, Any], component: Component, where: object) -> None:
+    ids = Counter(step.id for step in scenario.steps if hasattr(step, "fault"))
+    sizes = {row.setup.num_envs for row in scenario.rows() if hasattr(row.setup, "num_envs")}
+    for i, step in enumerate(scenario.steps):
+        if isinstance(step, Heal) and step.heal not in ids:
+            raise UsageError(where, f"steps[{i}].heal", f"no fault has the id {_shown(step.heal)}")
+        if hasattr(step, "fault") and ids[step.id] > 1:
+            raise UsageError(where, f"steps[{i}].id", f"two faults have the id {_shown(step.id)}")
+        if hasattr(step, "mask") and {len(step.mask)} != sizes:
+            problem = f"one entry an env, num_envs is {sorted(sizes)}, got {len(step.mask)} entries"
+            raise UsageError(where, f"steps[{i}].mask", problem)
+        if getattr(step, "times", 1) < 1:
+            raise UsageError(where, f"steps[{i}].times", f"at least 1, got {step.times}")
+        if getattr(step, "placement", None) is not None:
+            _check_placement(scenario, component, i, where)
+
+
+def _check_placement(
+    scenario: Scenario[Any, Any], component: Component, i: int, where: object
+) -> None:
+    """A fault on the driver has to be met by the steps after it; one on a worker needs such an operation."""
+    at = scenario.steps[i].placement
+    key = f"steps[{i}].at"
+    if at.k < 1:
+        raise UsageError(where, f"{key}.k", f"counts from 1, got {at.k}")
+    role, _, index = at.role.partition(":")
+    if role == "worker" and (not index or index.isdecimal()):
+        if at.op not in component.worker_ops:
+            known = ", ".join(sorted(component.worker_ops))
+            problem = f"a worker of {component.name} does {known}, got {_shown(at.op)}"
+            raise UsageError(where, f"{key}.op", problem)
+        return
+    if at.role != "driver":
+        problem = f"driver, worker or worker:INDEX, got {_shown(at.role)}"
+        raise UsageError(where, f"{key}.role", problem)
+    reached = _executions(scenario.steps, at.op)
+    already = _executions(scenario.steps[:i], at.op)
+    if not already < at.k <= reached:
+        problem = f"{at.op} number {at.k} does not come after this step: the scenario has {reached} in all"
+        raise UsageError(where, key, problem)
+
+
+def _executions(steps: Iterable[Any], op: str) -> int:
+    return sum(getattr(step, "times", 1) for step in steps if getattr(step, "do", None) == op)
+
+
+def find(paths: Sequence[Path]) -> list[Path]:
+    """Scenario files among paths: files as they are, directories by what lies in them.
+
+    Raises:
+        UsageError: a path does not exist, or there is no scenario at all.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise UsageError(path, "", "no such file or directory")
+        found += _below(path) if path.is_dir() else [path]
+    if not found:
+        raise UsageError(" ".join(map(str, paths)), "", "no scenario files there")
+    return found
+
+
+def _below(directory: Path) -> list[Path]:
+    files = sorted(directory.rglob("*.toml"))
+    return [path for path in files if path.parent.name != "expected"]

@@ -1,0 +1,170 @@
+"""From what the user asked for to the cells that have to run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from harness.engine import expectations
+from harness.engine.loading import Loaded
+from harness.engine.request import CellRequest
+from harness.engine.servers import Column, Wanted
+from harness.engine.supervisor import Job
+from harness.engine.support import unsupported
+from harness.model.plain import to_plain
+from harness.model.run import CellResult
+from harness.model.scenario import Row, cell_id
+from harness.model.verdict import Outcome
+
+REGISTERED = "harness.backends"
+SCENARIOS = Path("scenarios")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a run was asked for.
+
+    Attributes:
+        backends: names or `module:attr`.
+        python: the interpreter of all backends.
+        repeat: how often each cell runs.
+        jobs: how many run at once.
+        seed: recorded, and given to whatever draws.
+        time_scale: None: measured.
+        expected: where lists of known outcomes lie.
+        rows: only rows with these keys.
+    """
+
+    backends: tuple[str, ...] = ("reference",)
+    python: str = sys.executable
+    repeat: int = 1
+    jobs: int = 2
+    seed: int = 0
+    time_scale: float | None = None
+    budget_s: float | None = None
+    expected: Path = SCENARIOS / "expected"
+    rows: tuple[str, ...] = field(default=())
+
+
+def wanted(name: str, python: str) -> Wanted:
+    """Resolve a backend's name: `module:attr` as it is, else registered, else one of our own adapters."""
+    if ":" in name:
+        # Variants of one module share its imports, and so a server.
+        return Wanted(name=name, adapter=name, python=python, group=name.partition(":")[0])
+    for entry in entry_points(group=REGISTERED):
+        if entry.name == name:
+            return Wanted(name=name, adapter=entry.value, python=python)
+    return Wanted(name=name, adapter=f"harness.adapters.{name}:backend", python=python)
+
+
+def registered() -> list[str]:
+    """Names that `--backend` knows."""
+    own = (path.stem for path in Path(__file__).parents[1].joinpath("adapters").glob("*.py"))
+    installed = (entry.name for entry in entry_points(group=REGISTERED))
+    return sorted({*installed, *(name for name in own if not name.startswith(("_", "tensordict")))})
+
+
+def jobs_of(
+    scenarios: Sequence[Loaded],
+    columns: Sequence[Column],
+    options: Options,
+    root: Path,
+    time_scale: float,
+) -> list[Job]:
+    """One job for each row on each backend."""
+    jobs = []
+    for column in columns:
+        name = column.info.id.removesuffix(f"-{column.info.version}")
+        listed = expectations.load(options.expected, name, column.info.version)
+        for loaded in scenarios:
+            jobs += [
+                _job(loaded, row, column, options, root, time_scale, listed)
+                for row in loaded.scenario.rows()
+                if not options.rows or row.key in options.rows
+            ]
+    return jobs
+
+
+def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
+    loaded: Loaded,
+    row: Row[Any],
+    column: Column,
+    options: Options,
+    root: Path,
+    time_scale: float,
+    listed: expectations.Expectations,
+) -> Job:
+    component = loaded.component
+    cell = cell_id(component.name, loaded.name, row.key, column.info.id)
+    scenario = loaded.scenario
+    request = CellRequest(
+        cell=cell,
+        adapter=column.wanted.adapter,
+        component=component.name,
+        setup=to_plain(row.setup),
+        steps=scenario.steps,
+        expect=tuple(outcome.value for outcome in scenario.expect.outcomes),
+        time_scale=time_scale,
+        seed=options.seed,
+        properties=column.capabilities.get(component.name, {}),
+    )
+    known = listed.get(cell.rpartition("@")[0])
+    blank = CellResult(
+        id=cell,
+        scenario=shown(loaded.path).as_posix(),
+        title=scenario.title,
+        component=component.name,
+        row=row.key,
+        backend=column.info.id,
+        outcome=Outcome.UNKNOWN,
+        reason="not run",
+        expect=request.expect,
+        seconds=0.0,
+        replay=replay_line(cell, loaded.path, column.wanted, options),
+        level=2 if request.gated() else 3,
+        expected=known.outcome if known else None,
+        expected_reason=known.reason if known else None,
+    )
+    return Job(
+        server=column.server,
+        request=request,
+        directory=root / "cells" / slug(cell),
+        blank=blank,
+        repeat=options.repeat,
+        unsupported=unsupported(request, component, column.capabilities),
+    )
+
+
+def shown(path: Path) -> Path:
+    """A path as seen from here, if it lies below."""
+    absolute = path.absolute()
+    return absolute.relative_to(Path.cwd()) if absolute.is_relative_to(Path.cwd()) else path
+
+
+def slug(cell: str) -> str:
+    """A cell's id as a directory name."""
+    return re.sub(r"[^A-Za-z0-9.=@-]+", "_", cell).strip("_")
+
+
+def replay_line(cell: str, path: Path, backend: Wanted, options: Options) -> str:
+    """The command that repeats a cell; it says what is not the default, and needs no earlier run."""
+    words = ["harness", "replay", cell]
+    component, _, rest = cell.partition("/")
+    path = shown(path)
+    if path != SCENARIOS / component / f"{rest.partition('[')[0]}.toml":
+        words += ["--scenario", str(path)]
+    if cell.rpartition("@")[2].partition("-")[0] != backend.name:
+        words += ["--backend", backend.name]
+    if backend.python != sys.executable:
+        words += ["--python", backend.python]
+    if options.seed:
+        words += ["--seed", str(options.seed)]
+    if options.time_scale is not None:
+        words += ["--time-scale", f"{options.time_scale:g}"]
+    return shlex.join(words)

@@ -1,0 +1,111 @@
+"""Runs the verbs of the pool port."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.engine.loader import backend_of
+from harness.engine.session import Session
+from harness.model.plain import from_plain
+from harness.payloads.env import CountingEnvFactory
+from harness.ports import pool as port
+
+
+class PoolSession(Session):
+    """One pool, or one after the other."""
+
+    _pool: Any = None
+    _actions = 0
+
+    def subject(self) -> object:
+        """The pool."""
+        return self._pool
+
+    def open(self) -> None:
+        """Build the pool over probe envs."""
+        setup = from_plain(port.PoolSetup, self.request.setup)
+        factories = [
+            CountingEnvFactory(env_index=i, base_horizon=setup.horizon, link=self.link)
+            for i in range(setup.num_envs)
+        ]
+        closing = [verb.within_s for verb in self.request.verbs() if verb.do == "shutdown"]
+        deadline_s = min(closing, default=5.0) * self.request.time_scale
+        found = backend_of(self.request.adapter).pool
+        assert found is not None
+        self._pool = found.make(setup, factories, deadline_s)
+
+    def drop(self) -> None:
+        """Forget the pool."""
+        self._pool = None
+
+    def arguments(self, verb: Any) -> dict[str, Any]:
+        """Actions are request ids: no two of a cell are the same."""
+        num_envs = int(self.request.setup["num_envs"])
+        match verb:
+            case port.Step() | port.Send():
+                first = self._actions
+                self._actions += num_envs
+                return {"actions": list(range(first, first + num_envs))}
+            case port.ResetWhere():
+                return {"mask": list(verb.mask)}
+            case port.Recv():
+                return {"timeout_s": verb.timeout_s, "min_get": verb.min_get or num_envs}
+            case port.Rollout():
+                return {"frames": verb.frames}
+            case _:
+                return {}
+
+    def perform(self, verb: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Call the pool."""
+        match verb:
+            case port.Reset():
+                return rows(self._pool.reset())
+            case port.ResetWhere():
+                mask = np.array(verb.mask, dtype=np.bool_)
+                result = rows(self._pool.reset_where(mask))
+                return {**result, "mask_after": mask.tolist()}
+            case port.Step():
+                return rows(self._pool.step(_floats(arguments["actions"])))
+            case port.Send():
+                self._pool.send(_floats(arguments["actions"]))
+                return {}
+            case port.Recv():
+                timeout_s, min_get = arguments["timeout_s"], arguments["min_get"]
+                return rows(self._pool.recv(min_get=min_get, timeout_s=timeout_s))
+            case port.Rollout():
+                return rows(self._pool.rollout(verb.frames))
+            case port.Replace():
+                self.drop()
+                self.open()
+                return {}
+            case port.Shutdown():
+                self._pool.close()
+                return {}
+            case _:
+                raise AssertionError(f"no such verb: {verb!r}")
+
+
+def _floats(values: list[int]) -> port.Floats:
+    return np.array(values, dtype=np.float32)
+
+
+def rows(batch: port.Batch) -> dict[str, Any]:
+    """A batch as JSON rows, one an env."""
+    return {"rows": [_row(batch, i) for i in range(len(batch.env_index))]}
+
+
+def _row(batch: port.Batch, i: int) -> dict[str, Any]:
+    def entry(column: Any) -> Any:
+        return None if column is None else np.asarray(column[i]).tolist()
+
+    return {
+        "env": int(batch.env_index[i]),
+        "obs": entry(batch.observation),
+        "action": entry(batch.action),
+        "reward": entry(batch.reward),
+        "terminated": entry(batch.terminated),
+        "truncated": entry(batch.truncated),
+        "final": entry(batch.final_observation),
+    }

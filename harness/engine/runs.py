@@ -1,0 +1,143 @@
+"""One whole run: servers, cells, record."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from harness.engine import timescale
+from harness.engine.judging import judge_directory
+from harness.engine.loading import Loaded
+from harness.engine.plan import Options, jobs_of, wanted
+from harness.engine.servers import Column, Server, Wanted, search_path
+from harness.engine.supervisor import Supervisor
+from harness.engine.usage import UsageError
+from harness.model.run import CellResult, RunRecord
+from harness.ports.clock import calendar, now_ns
+
+PACKAGES = ("rl-fault-harness", "hypothesis", "pydantic", "pytest")
+
+
+def new_directory(reports: Path) -> Path:
+    """A fresh directory for a run, named after the time it started."""
+    stem = calendar()
+    for attempt in range(1000):
+        path = reports / (stem if attempt == 0 else f"{stem}-{attempt}")
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return path
+    raise UsageError(reports, "", "cannot make a new directory there")
+
+
+@contextmanager
+def columns_of(options: Options, root: Path) -> Iterator[list[Column]]:
+    """The backends, each on a running server; the servers end with the block.
+
+    Raises:
+        UsageError: a backend cannot be had.
+    """
+    path = search_path(root / "path")
+    servers: list[Server] = []
+    try:
+        for group in _grouped([wanted(name, options.python) for name in options.backends]):
+            log = root / f"server-{len(servers)}.log"
+            servers.append(Server(group, log, path))
+        yield [column for server in servers for column in server.columns]
+    finally:
+        for server in servers:
+            server.stop()
+
+
+def _grouped(backends: Sequence[Wanted]) -> list[list[Wanted]]:
+    groups: dict[str, list[Wanted]] = {}
+    for each in backends:
+        groups.setdefault(each.group or each.name, []).append(each)
+    return list(groups.values())
+
+
+def run(
+    scenarios: Sequence[Loaded],
+    options: Options,
+    root: Path,
+    *,
+    tell: Callable[[CellResult], None] = lambda _: None,
+    begin: Callable[[int, float], None] = lambda _, __: None,
+) -> RunRecord:
+    """Run every row of every scenario on every backend.
+
+    Args:
+        scenarios: what to run.
+        options: how.
+        root: where cells leave their files.
+        tell: called with each cell that is done.
+        begin: called with the number of cells and the time scale before the first of them.
+
+    Raises:
+        UsageError: a backend cannot be had, or nothing is left to run.
+    """
+    start = now_ns()
+    scale = options.time_scale if options.time_scale is not None else timescale.measure()
+    with columns_of(options, root) as columns:
+        jobs = jobs_of(scenarios, columns, options, root, scale)
+        if not jobs:
+            raise UsageError("--row", ", ".join(options.rows), "no scenario has such a row")
+        begin(len(jobs), scale)
+        supervisor = Supervisor(root, jobs=options.jobs, tell=tell, budget_s=options.budget_s)
+        cells = supervisor.run(jobs)
+        return RunRecord(
+            versions={name: _version(name) for name in PACKAGES},
+            machine=machine(),
+            seed=options.seed,
+            time_scale=scale,
+            interrupted=supervisor.interrupted,
+            seconds=round((now_ns() - start) / 1e9, 1),
+            backends=tuple(column.info for column in columns),
+            cells=tuple(cells),
+        )
+
+
+def judge_again(record: RunRecord, root: Path) -> RunRecord:
+    """Judge every cell of a run anew, from its journals."""
+    return replace(record, cells=tuple(_judged_again(cell, root) for cell in record.cells))
+
+
+def _judged_again(cell: CellResult, root: Path) -> CellResult:
+    if cell.directory is None:
+        return cell
+    verdict = judge_directory(root / cell.directory)
+    return replace(
+        cell,
+        outcome=verdict.outcome,
+        reason=verdict.reason,
+        hang=verdict.hang,
+        findings=verdict.findings,
+        checkers=verdict.checkers,
+        faults=verdict.faults,
+    )
+
+
+def machine() -> dict[str, Any]:
+    """What the run was done on."""
+    return {
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": sys.version.split()[0],
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

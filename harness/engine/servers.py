@@ -1,0 +1,178 @@
+"""The supervisor's side of a backend server: starts it, talks to it, ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.engine.request import PROTOCOL, CellRequest
+from harness.engine.usage import UsageError
+from harness.model.run import BackendInfo
+from harness.ports.clock import Deadline
+
+START_S = 120.0  # a cold import of a large backend on a busy machine
+END_S = 10.0
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A backend as the user names it.
+
+    Attributes:
+        name: a registered name, or `module:attr`.
+        adapter: `module:attr` of its adapter.
+        python: the interpreter it runs in.
+        group: backends of one interpreter and group share a server; by itself if empty.
+    """
+
+    name: str
+    adapter: str
+    python: str = sys.executable
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A backend that a server has imported.
+
+    Attributes:
+        wanted: as the user named it.
+        server: where its cells run.
+        info: what it said of itself.
+        capabilities: what it declares, by component.
+    """
+
+    wanted: Wanted
+    server: Server
+    info: BackendInfo
+    capabilities: Mapping[str, Any]
+
+
+class Server:
+    """One or several backends in one interpreter.
+
+    Args:
+        wanted: which, all of the same interpreter.
+        log: where the server's own output goes.
+        path: a directory that holds nothing but the harness, for foreign interpreters.
+
+    Raises:
+        UsageError: the interpreter or the adapter cannot be used.
+    """
+
+    def __init__(self, wanted: Sequence[Wanted], log: Path, path: Path) -> None:
+        self._wanted = tuple(wanted)
+        self._received = b""
+        ours, theirs = socket.socketpair()
+        self.connection = ours
+        self._process = self._start(theirs, log, path)
+        theirs.close()
+        said = self._hello(log)
+        self.columns = tuple(map(self._column, self._wanted, said))
+
+    def _column(self, wanted: Wanted, said: Mapping[str, Any]) -> Column:
+        info = BackendInfo(
+            id=f"{said['name']}-{said['version']}",
+            name=wanted.name,
+            version=said["version"],
+            python=said["python"],
+            versions=said["versions"],
+            properties=said["capabilities"],
+        )
+        return Column(wanted=wanted, server=self, info=info, capabilities=said["capabilities"])
+
+    def _start(self, theirs: socket.socket, log: Path, path: Path) -> subprocess.Popen[bytes]:
+        python = self._wanted[0].python
+        adapters = [each.adapter for each in self._wanted]
+        search = os.pathsep.join(p for p in (str(path), os.environ.get("PYTHONPATH", "")) if p)
+        with log.open("wb") as output:
+            try:
+                return subprocess.Popen(
+                    [
+                        python,
+                        "-m",
+                        "harness.engine.server",
+                        str(theirs.fileno()),
+                        *adapters,
+                    ],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,  # a terminal's SIGINT is the supervisor's alone
+                    env={**os.environ, **ONE_THREAD, "PYTHONPATH": search},
+                )
+            except OSError as error:
+                raise UsageError("--python", python, error.strerror or str(error)) from error
+
+    def _hello(self, log: Path) -> list[dict[str, Any]]:
+        deadline = Deadline.after(START_S)
+        self.connection.settimeout(START_S)
+        messages: list[dict[str, Any]] = []
+        while not messages and not deadline.expired:
+            try:
+                found = self.receive()
+            except TimeoutError:
+                break
+            if found is None:
+                break
+            messages = found
+        self.connection.settimeout(None)
+        hello: dict[str, Any] = messages[0] if messages else {}
+        if "backends" not in hello or hello.get("v") != PROTOCOL:
+            self.stop()
+            names = ", ".join(each.name for each in self._wanted)
+            problem = hello.get("failed") or f"the server did not start: {_last_line(log)}"
+            raise UsageError("--backend", names, str(problem))
+        return list(hello["backends"])
+
+    def receive(self) -> list[dict[str, Any]] | None:
+        """Messages that have come; None when the server is gone."""
+        try:
+            part = self.connection.recv(1 << 20)
+        except ConnectionError:
+            part = b""
+        if not part:
+            return None
+        self._received += part
+        *lines, self._received = self._received.split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def start_cell(self, key: str, request: CellRequest, directory: Path) -> None:
+        """Ask for a cell; `key` comes back in its messages."""
+        message = {"key": key, "directory": str(directory), "request": request.to_plain()}
+        self.connection.sendall(json.dumps(message).encode() + b"\n")
+
+    def stop(self) -> None:
+        """Hang up, which ends the server and with it every guardian."""
+        self.connection.close()
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
+
+
+def search_path(directory: Path) -> Path:
+    """A directory that holds links to our packages alone, for interpreters that have their own of the rest."""
+    directory.mkdir(parents=True, exist_ok=True)
+    root = Path(harness.__file__).parents[1]
+    for name in ("harness", "reference_impl"):
+        link = directory / name
+        if not link.is_symlink() and (root / name).exists():
+            link.symlink_to(root / name, target_is_directory=True)
+    return directory

@@ -1,0 +1,309 @@
+"""Interprets a scenario inside the driver: calls, faults, and a journal of both.
+
+A session knows no component; its subclasses run the verbs. It is also the `Stage` that faults act on.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import signal
+import threading
+import traceback
+import weakref
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from harness.engine import census
+from harness.engine.components import Component
+from harness.engine.gates import GateClient
+from harness.engine.loader import backend_of
+from harness.engine.request import CellRequest
+from harness.model.gate import GateRule
+from harness.model.scenario import Heal, Phase
+from harness.payloads.interposer import MULTIPROCESSING, Interposer, inode_of
+from harness.payloads.link import Journal, Link
+from harness.ports.backend import Transfer
+from harness.ports.clock import Deadline, pause
+from harness.ports.faults import Closable, Fault, Record
+
+TEXT_MAX = 4000  # characters of a message or traceback that are kept
+RELEASE_S = 5.0  # how long finalizers of what was closed, or never closed, may take
+SETTLE_S = 2.0  # how long what was closed may take to be gone
+
+
+def grace_s(deadline_s: float) -> float:
+    """How much later than its deadline a call may return and still be late rather than hung."""
+    return max(2.0, deadline_s / 2)
+
+
+class Session:
+    """Runs the steps of one row."""
+
+    def __init__(self, request: CellRequest, component: Component, link: Link) -> None:
+        self.request = request
+        self.component = component
+        self.link = link
+        self.journal = Journal(link.journal, "driver")
+        self.gate = GateClient(link.gate)
+        self._requests = itertools.count(1)
+        self._hits: Counter[str] = Counter()
+        self._armed: list[Fault] = []
+        self._phase: str | None = None
+        self._cycle: weakref.ref[object] | None = None
+        self._asides: list[threading.Thread] = []
+        self._interposer = Interposer()
+
+    # What a component adds.
+
+    def open(self) -> None:
+        """Build the backend's object."""
+        raise NotImplementedError
+
+    def drop(self) -> None:
+        """Forget the backend's object without closing it."""
+        raise NotImplementedError
+
+    def arguments(self, verb: Any) -> dict[str, Any]:
+        """What a verb is about to be called with, for the journal."""
+        raise NotImplementedError
+
+    def perform(self, verb: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Call the backend; returns what the journal should have of the result."""
+        raise NotImplementedError
+
+    def subject(self) -> object:
+        """The backend's object."""
+        raise NotImplementedError
+
+    # The scenario.
+
+    def run(self) -> None:
+        """Run every step, between two censuses."""
+        if any(fault.fault == "collect_cycle" for fault in self.request.faults()):
+            gc.disable()  # the scenario says when garbage is collected
+        if any(fault.fault == "delay_transfer" for fault in self.request.faults()):
+            hooks = backend_of(self.request.adapter).hooks
+            self._interposer.install((*MULTIPROCESSING, *hooks))
+        opening = census.take(self._own_fds())
+        self.journal.write("census", "opening", **opening)
+        if self.call("construct", self.request.setup["start_within_s"], {}, self._construct):
+            for step in self.request.steps:
+                self._step(step)
+        for aside in self._asides:
+            aside.join(self.request.time_scale * 10)
+        self._settle(opening)
+        self.journal.write("note", "finished")
+
+    def _construct(self) -> dict[str, Any]:
+        self.open()
+        return {"remarks": list(getattr(self.subject(), "remarks", ()))}
+
+    def _step(self, step: Any) -> None:
+        if isinstance(step, Phase):
+            self._phase = step.phase
+            self.journal.write("note", "phase", phase=step.phase)
+        elif isinstance(step, Heal):
+            next(f for f in self.request.faults() if f.id == step.heal).heal(self)
+        elif hasattr(step, "fault"):
+            self._armed.append(step)
+            step.arm(self)
+        else:
+            for _ in range(getattr(step, "times", 1)):
+                self.execute(step)
+
+    def execute(self, verb: Any) -> None:
+        """Run a verb once, with the faults that are placed around it."""
+        self._hits[verb.do] += 1
+        self._strike(verb.do, "before")
+        arguments = self.arguments(verb)
+        self.call(verb.do, verb.within_s, arguments, lambda: self.perform(verb, arguments))
+        self._strike(verb.do, "after")
+
+    def call(
+        self,
+        op: str,
+        within_s: float,
+        arguments: dict[str, Any],
+        function: Callable[[], dict[str, Any]],
+    ) -> bool:
+        """Journal a call, make it, journal how it ended; whether it returned."""
+        number = next(self._requests)
+        deadline_s = within_s * self.request.time_scale
+        self.journal.write(
+            "invoke",
+            op,
+            request=number,
+            deadline_s=deadline_s,
+            grace_s=grace_s(deadline_s),
+            phase=self._phase,
+            **arguments,
+        )
+        try:
+            result = function()
+        except BaseException as error:  # noqa: BLE001 - whatever the backend raises is what is judged
+            self.journal.write("fail", op, request=number, error=describe(error))
+            traceback.clear_frames(error.__traceback__)
+            return False
+        self.journal.write("ok", op, request=number, **result)
+        return True
+
+    def _strike(self, op: str, edge: str) -> None:
+        for fault in self._armed:
+            at = fault.placement
+            if at is None or at.role != "driver" or at.op != op or at.edge != edge:
+                continue
+            if at.k == self._hits[op]:
+                fault.fire(self)
+
+    def _settle(self, opening: dict[str, Any]) -> None:
+        """Take the closing census once things are as they were, or will not be any more."""
+        self.call("release", RELEASE_S, {}, self._release)
+        deadline = Deadline.after(SETTLE_S * self.request.time_scale)
+        while True:
+            gc.collect()
+            closing = census.take(self._own_fds())
+            if _same(opening, closing) or deadline.expired:
+                break
+            pause(0.01)
+        self.journal.write("census", "closing", **closing)
+
+    def _release(self) -> dict[str, Any]:
+        """Forget the backend's object: what its finalizers do is judged like any other call."""
+        self.drop()
+        gc.collect()
+        return {}
+
+    def _own_fds(self) -> set[int]:
+        return self.link.own_fds() | self.gate.own_fds() | {self.journal.fd}
+
+    # What faults may do: the `Stage` of the port.
+
+    def record(self, fault: str, record: Record, detail: str = "", **data: Any) -> None:
+        """Journal one of a fault's records."""
+        name = next((f.fault for f in self.request.faults() if f.id == fault), "fault")
+        self.journal.write("fault", name, id=fault, record=record, detail=detail, **data)
+
+    def arm_gate(self, rule: GateRule) -> None:
+        """Have a sequence point give an order."""
+        self.gate.arm(rule)
+
+    def release_gate(self, fault: str) -> None:
+        """Let probes that this fault holds go on."""
+        self.gate.release(fault)
+
+    def attend_hold(self, fault: str, verb: Any, bound_s: float) -> None:
+        """Once a probe is held, run `verb` in a second thread; release it after that."""
+        bound_s *= self.request.time_scale
+
+        def attend() -> None:
+            watcher = GateClient(self.link.gate)
+            if watcher.wait_held(fault):
+                update = self._aside(lambda: self.execute(verb))
+                update.join(bound_s)
+                how = "still running" if update.is_alive() else "ended"
+                self.record(fault, "effect", f"{verb.do} {how} while the probe was held")
+                watcher.release(fault)
+            watcher.close()
+
+        self._aside(attend)
+
+    def _aside(self, target: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=target, name="harness-aside", daemon=True)
+        self._asides.append(thread)
+        thread.start()
+        return thread
+
+    def channel_ends(self, channel: str, end: str, how: str) -> Sequence[Closable]:
+        """The backend's ends of a channel."""
+        ends: Sequence[Closable] = self.subject().channel(channel, end, how)  # type: ignore[attr-defined] # a declared capability
+        return ends
+
+    def delay_transfer(
+        self, fault: str, channel: str, transfer: Transfer, k: int, seconds: float
+    ) -> None:
+        """Delay the driver's k-th completed transfer from now."""
+
+        def delay() -> None:
+            self.record(fault, "reached", f"{transfer} number {k} of {channel}")
+            pause(seconds)
+            self.record(fault, "effect", f"it took {seconds:g} s more")
+
+        descriptors = self.subject().descriptors(channel)  # type: ignore[attr-defined] # a declared capability
+        self._interposer.trap(map(inode_of, descriptors), transfer, k, delay)
+
+    def drop_in_cycle(self, closing: Sequence[Closable]) -> None:
+        """Leave the backend's object in a cycle whose first finalizer closes these."""
+        knot = _Knot()
+        knot.itself, knot.subject = knot, self.subject()
+        if closing:
+            # Weak references of a collection are called before any __del__ in it.
+            weakref.finalize(knot, _close_all, tuple(closing)).atexit = False
+        self._cycle = weakref.ref(self.subject())
+        self.drop()
+
+    def collect_garbage(self, fault: str, within_s: float) -> None:
+        """Collect garbage as an operation with a deadline."""
+
+        def collect() -> dict[str, Any]:
+            self.record(fault, "reached")
+            gc.collect()
+            return {}
+
+        self.call("collect_garbage", within_s, {}, collect)
+        self._record_collected(fault)
+
+    def collect_during_call(self, fault: str, after_s: float) -> None:
+        """Have a signal collect garbage in the main thread, in the middle of the next call."""
+
+        def collect(*_: object) -> None:
+            self.record(fault, "reached")
+            gc.collect()
+            self._record_collected(fault)
+
+        signal.signal(signal.SIGALRM, collect)
+        signal.setitimer(signal.ITIMER_REAL, after_s)
+
+    def _record_collected(self, fault: str) -> None:
+        assert self._cycle is not None
+        if self._cycle() is None:
+            self.record(fault, "effect", "the cycle was collected")
+
+    def spoil_next_send(self, fault: str, defect: str) -> None:
+        """Only a component that sends can spoil a send."""
+        raise NotImplementedError(
+            f"{self.component.name} sends nothing to spoil: {fault}, {defect}"
+        )
+
+
+class _Knot:
+    """An object that refers to itself, and to what is to be collected with it."""
+
+    itself: object
+    subject: object
+
+
+def _close_all(ends: Sequence[Closable]) -> None:
+    for end in ends:
+        end.close()
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception as JSON values: its types, its message, what caused it, where it came from."""
+    causes: list[str] = []
+    seen = error.__cause__ or error.__context__
+    while seen is not None and len(causes) < 5:
+        causes.append(f"{type(seen).__name__}: {seen}"[:TEXT_MAX])
+        seen = seen.__cause__ or seen.__context__
+    return {
+        "type": type(error).__name__,
+        "bases": [base.__name__ for base in type(error).__mro__[:-1]],
+        "message": str(error)[:TEXT_MAX],
+        "causes": causes,
+        "traceback": "".join(traceback.format_exception(error))[-TEXT_MAX:],
+    }
+
+
+def _same(opening: dict[str, Any], closing: dict[str, Any]) -> bool:
+    return all(opening[key] == closing[key] for key in opening)

@@ -1,0 +1,224 @@
+"""Runs cells: starts them on their servers, watches their deadlines, has them judged, repeats and confirms."""
+
+from __future__ import annotations
+
+import json
+import selectors
+import signal
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+
+from harness.engine.cell import RunningCell
+from harness.engine.judging import judge_directory
+from harness.engine.request import CellRequest
+from harness.engine.servers import Server
+from harness.model.run import CellResult
+from harness.model.verdict import Outcome, Verdict, worst
+from harness.ports.clock import now_ns
+
+TICK_S = 0.05  # how often journals are looked at while nothing is reported
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One finished run of a cell."""
+
+    verdict: Verdict
+    directory: Path
+    seconds: float
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Job:
+    """A cell that has to be run some number of times.
+
+    Attributes:
+        server: where it runs.
+        request: what it is asked to do.
+        directory: where its runs go.
+        blank: its result, but for what the runs will tell.
+        repeat: how often it runs.
+        unsupported: why it does not run at all.
+    """
+
+    server: Server
+    request: CellRequest
+    directory: Path
+    blank: CellResult
+    repeat: int = 1
+    unsupported: str | None = None
+    runs: list[Run] = field(default_factory=list)
+    started: int = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether it has run as often as it should."""
+        return self.unsupported is not None or len(self.runs) >= self.repeat
+
+    def result(self, root: Path) -> CellResult:
+        """The worst run's account, with how often each outcome came."""
+        if self.unsupported is not None:
+            return replace(self.blank, outcome=Outcome.UNSUPPORTED, reason=self.unsupported)
+        outcome = worst(run.verdict.outcome for run in self.runs)
+        run = next(each for each in self.runs if each.verdict.outcome is outcome)
+        counts = Counter(each.verdict.outcome.value for each in self.runs)
+        return replace(
+            self.blank,
+            outcome=outcome,
+            reason=run.verdict.reason,
+            hang=run.verdict.hang,
+            runs={"n": len(self.runs), **counts},
+            findings=run.verdict.findings,
+            checkers=run.verdict.checkers,
+            faults=run.verdict.faults,
+            seconds=run.seconds,
+            directory=run.directory.relative_to(root).as_posix(),
+        )
+
+
+class Supervisor:
+    """Runs jobs, several at a time.
+
+    Args:
+        root: of the run; directories in results are relative to it.
+        jobs: how many cells run at once.
+        tell: called with each job that is done.
+        budget_s: no cell is started after this.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        jobs: int,
+        tell: Callable[[CellResult], None] = lambda _: None,
+        budget_s: float | None = None,
+    ) -> None:
+        self.interrupted = False
+        self._root = root
+        self._jobs = jobs
+        self._tell = tell
+        self._stop_ns = None if budget_s is None else now_ns() + round(budget_s * 1e9)
+        self._selector = selectors.DefaultSelector()
+        self._running: dict[str, tuple[Job, RunningCell]] = {}
+        self._waiting: deque[Job] = deque()
+        self._alone: deque[tuple[Job, Run]] = deque()
+        self._confirming: tuple[Job, Run] | None = None
+        self._dead: set[Server] = set()
+
+    def run(self, jobs: Sequence[Job]) -> list[CellResult]:
+        """Run them; results of those that were done, in the order of the jobs."""
+        for server in {job.server for job in jobs}:
+            self._selector.register(server.connection, selectors.EVENT_READ, server)
+        for job in jobs:
+            if job.unsupported is not None:
+                self._tell(job.result(self._root))
+            self._waiting.extend([job] * (0 if job.unsupported is not None else job.repeat))
+        before = signal.signal(signal.SIGINT, self._on_interrupt)
+        try:
+            while self._running or self._waiting or self._alone:
+                self._start_some()
+                self._turn()
+        finally:
+            signal.signal(signal.SIGINT, before)
+            self._selector.close()
+        return [job.result(self._root) for job in jobs if job.runs or job.unsupported is not None]
+
+    def _on_interrupt(self, _: int, __: FrameType | None) -> None:
+        self.interrupted = True
+
+    def _start_some(self) -> None:
+        if self.interrupted or (self._stop_ns is not None and now_ns() > self._stop_ns):
+            self._waiting.clear()
+            for job, run in self._alone:
+                self._accept(job, run)
+            self._alone.clear()
+        if self.interrupted:
+            for _, cell in self._running.values():
+                cell.end()
+            return
+        while self._waiting and len(self._running) < self._jobs and self._confirming is None:
+            self._start(self._waiting.popleft())
+        if self._alone and not self._running and not self._waiting:
+            self._confirming = self._alone.popleft()
+            self._start(self._confirming[0])
+
+    def _start(self, job: Job) -> None:
+        job.started += 1
+        directory = job.directory / str(job.started)
+        directory.mkdir(parents=True)
+        text = json.dumps(job.request.to_plain(), indent=1)
+        (directory / "request.json").write_text(text, encoding="utf-8")
+        key = directory.relative_to(self._root).as_posix()
+        self._running[key] = (job, RunningCell(job.request, directory))
+        if job.server in self._dead:
+            self._lose(key)
+            return
+        try:
+            job.server.start_cell(key, job.request, directory)
+        except OSError:
+            self._lose(key)
+
+    def _turn(self) -> None:
+        for ready, _ in self._selector.select(TICK_S if self._running else 0):
+            self._hear(ready.data)
+        for _, cell in list(self._running.values()):
+            cell.watch()
+
+    def _hear(self, server: Server) -> None:
+        messages = server.receive()
+        if messages is None:
+            self._selector.unregister(server.connection)
+            self._dead.add(server)
+            for key in [k for k, (job, _) in self._running.items() if job.server is server]:
+                self._lose(key)
+            return
+        for message in messages:
+            if "started" in message:
+                self._running[message["started"]][1].guardian = message["pid"]
+            elif "ended" in message:
+                self._finish(message["ended"])
+
+    def _lose(self, key: str) -> None:
+        self._running[key][1].error = "the backend's server died"
+        self._finish(key)
+
+    def _finish(self, key: str) -> None:
+        job, cell = self._running.pop(key)
+        cell.finish()
+        verdict = judge_directory(cell.directory)
+        seconds = (now_ns() - cell.started_ns) / 1e9
+        if self.interrupted and verdict.outcome is Outcome.HARNESS_ERROR:
+            return  # it was ended half-way: there is nothing to say about it
+        run = Run(verdict=verdict, directory=cell.directory, seconds=round(seconds, 3))
+        if self._confirming is not None:
+            _, suspect = self._confirming
+            self._confirming = None
+            self._accept(job, _confirmed(suspect, run))
+        elif _needs_confirmation(job, verdict):
+            self._alone.append((job, run))
+        else:
+            self._accept(job, run)
+
+    def _accept(self, job: Job, run: Run) -> None:
+        job.runs.append(run)
+        if job.done:
+            self._tell(job.result(self._root))
+
+
+def _needs_confirmation(job: Job, verdict: Verdict) -> bool:
+    """What is only about time may be the machine's fault, unless it is known."""
+    suspicious = verdict.only_time or verdict.outcome is Outcome.HANG
+    return suspicious and verdict.outcome is not job.blank.expected
+
+
+def _confirmed(suspect: Run, alone: Run) -> Run:
+    """The suspect run if a run alone shows the same; else nobody knows."""
+    if alone.verdict.outcome in (Outcome.PASS, Outcome.VACUOUS, Outcome.UNKNOWN):
+        reason = f"time, 1 of 2: {suspect.verdict.reason}"
+        verdict = replace(suspect.verdict, outcome=Outcome.UNKNOWN, reason=reason)
+        return replace(suspect, verdict=verdict)
+    return suspect

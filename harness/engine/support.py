@@ -1,0 +1,43 @@
+"""Whether a backend claims what a row needs: what it does not declare is UNSUPPORTED, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import Any
+
+from harness.engine.components import Component
+from harness.engine.request import CellRequest
+
+
+def unsupported(
+    request: CellRequest, component: Component, capabilities: Mapping[str, Any]
+) -> str | None:
+    """The first thing that the row needs and the backend does not declare; None if it can run."""
+    declared = capabilities.get(component.name)
+    if declared is None:
+        return f"the backend has no {component.name}"
+    verbs = component.always | set(declared.get("verbs", ()))
+    for verb in request.verbs():
+        if verb.do not in verbs:
+            return f"the backend declares no {verb.do}"
+    setup = _setup(request.setup, component, declared.get("setup", {}))
+    if setup is not None:
+        return setup
+    for fault in request.faults():
+        reason = fault.unsupported(request.setup, SimpleNamespace(**declared))
+        if reason is not None:
+            return reason
+    return None
+
+
+def _setup(
+    setup: Mapping[str, Any], component: Component, accepted: Mapping[str, Any]
+) -> str | None:
+    """Keys with a choice of words; sizes and deadlines are free."""
+    for field in fields(component.setup):
+        value = setup[field.name]
+        if isinstance(value, str) and value not in accepted.get(field.name, (field.default,)):
+            return f"the backend declares no {field.name}={value}"
+    return None

@@ -1,0 +1,109 @@
+"""Faults of the primitives that processes talk through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from harness.model.scenario import Placement
+from harness.ports.backend import Transfer
+from harness.ports.faults import Stage
+from harness.ports.pool import Channel, Close, End
+
+
+def undeclared(wanted: str, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+    """Why an end of a channel cannot be closed in this row, if so."""
+    if wanted in capabilities.channels.get(setup["transport"], ()):
+        return None
+    return f"the backend declares no channel {wanted} for transport={setup['transport']}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseChannel:
+    """Close one end of a channel under the backend's feet (pytorch/rl#4701).
+
+    Attributes:
+        channel: `commands` or `results`; a duplex pipe answers to both.
+        end: whose end.
+        how: `reader`: the reading connection alone, as a finalizer leaves it; `public`: by the
+            channel's own close.
+        at: an operation of the driver; its own step if left out.
+    """
+
+    channel: Channel
+    end: End = "owner"
+    how: Close = "reader"
+    at: Placement | None = None
+    fault: Literal["close_channel"] = "close_channel"
+    id: str = ""
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where it strikes."""
+        return self.at
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """The backend has to declare this end."""
+        return undeclared(f"{self.channel}/{self.end}/{self.how}", setup, capabilities)
+
+    def arm(self, stage: Stage) -> None:
+        """Strike at once unless placed elsewhere."""
+        stage.record(self.id, "armed")
+        if self.at is None:
+            self.fire(stage)
+
+    def fire(self, stage: Stage) -> None:
+        """Close every such end; the effect is that they are closed."""
+        ends = stage.channel_ends(self.channel, self.end, self.how)
+        stage.record(self.id, "reached", f"{len(ends)} ends of {self.channel}")
+        for each in ends:
+            each.close()
+        if ends and all(each.closed for each in ends):
+            stage.record(self.id, "effect", f"{len(ends)} ends are closed")
+
+    def heal(self, stage: Stage) -> None:
+        """What is closed stays closed: from here on the scenario expects the backend to cope."""
+        stage.record(self.id, "healed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayTransfer:
+    """One item is late on its way: the driver's k-th completed transfer takes longer.
+
+    Attributes:
+        channel: `commands` or `results`.
+        transfer: an item put or an item got, by the driver.
+        k: which transfer, counted from when the fault is armed.
+        seconds: how long it takes more.
+    """
+
+    channel: Channel
+    transfer: Transfer
+    k: int = 1
+    seconds: float = 0.3
+    fault: Literal["delay_transfer"] = "delay_transfer"
+    id: str = ""
+
+    @property
+    def placement(self) -> Placement | None:
+        """It is placed by transfers, not by operations."""
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """The backend has to say which descriptors the channel has."""
+        if self.channel in capabilities.transfers.get(setup["transport"], ()):
+            return None
+        where = f"for transport={setup['transport']}"
+        return f"the backend declares no transfers of {self.channel} {where}"
+
+    def arm(self, stage: Stage) -> None:
+        """Have the interposer wait for the transfer."""
+        stage.delay_transfer(self.id, self.channel, self.transfer, self.k, self.seconds)
+        stage.record(self.id, "armed")
+
+    def fire(self, stage: Stage) -> None:
+        """The interposer does it."""
+
+    def heal(self, stage: Stage) -> None:
+        """It happens once."""
+        stage.record(self.id, "healed")

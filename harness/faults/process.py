@@ -1,0 +1,109 @@
+"""Faults of processes: signals at a chosen operation, and garbage collection at a chosen moment."""
+
+from __future__ import annotations
+
+import signal as signals
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from harness.faults.primitive import undeclared
+from harness.model.gate import GateRule
+from harness.model.scenario import Placement
+from harness.ports.faults import Stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """A worker process gets a signal at its k-th operation: it sends it to itself, at that very point."""
+
+    at: Placement
+    signal: Literal["KILL", "TERM", "SEGV"] = "KILL"
+    fault: Literal["signal"] = "signal"
+    id: str = ""
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where it strikes."""
+        return self.at
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """Threads die with the driver."""
+        del capabilities
+        if setup.get("transport", "process") == "process":
+            return None
+        return "a worker that is a thread cannot be killed alone"
+
+    def arm(self, stage: Stage) -> None:
+        """Have the gate give the order."""
+        stage.arm_gate(
+            GateRule(
+                fault=self.id,
+                role=self.at.role,
+                op=self.at.op,
+                k=self.at.k,
+                edge=self.at.edge,
+                order="signal",
+                signal=int(signals.Signals[f"SIG{self.signal}"]),
+            )
+        )
+        stage.record(self.id, "armed")
+
+    def fire(self, stage: Stage) -> None:
+        """The gate does it."""
+
+    def heal(self, stage: Stage) -> None:
+        """A dead process stays dead."""
+        stage.record(self.id, "healed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectCycle:
+    """The pool is dropped without being closed, in a reference cycle, and the cycle is collected.
+
+    Attributes:
+        channels: `closed`: a finalizer of an object in the cycle closes the owner's ends of the
+            results before any other finalizer runs, as happens by chance in long test runs
+            (pytorch/rl#4701).
+        at: an operation of the driver on the *next* pool, in the middle of which the collection
+            falls; left out: it falls at its own step.
+        after_s: how far into that operation.
+        within_s: the deadline of a collection at its own step.
+    """
+
+    channels: Literal["open", "closed"] = "open"
+    at: Placement | None = None
+    after_s: float = 0.3
+    within_s: float = 5.0
+    fault: Literal["collect_cycle"] = "collect_cycle"
+    id: str = ""
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where it strikes."""
+        return self.at
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """A backend may say that its pools have to be closed by hand."""
+        if not capabilities.closes_by_itself:
+            return "the backend does not release a pool that is dropped without close"
+        if self.channels == "open":
+            return None
+        return undeclared("results/owner/reader", setup, capabilities)
+
+    def arm(self, stage: Stage) -> None:
+        """Drop the pool; collect at once unless placed in a later call."""
+        closed = self.channels == "closed"
+        closing = stage.channel_ends("results", "owner", "reader") if closed else ()
+        stage.drop_in_cycle(closing)
+        stage.record(self.id, "armed", f"{len(closing)} ends are closed by the first finalizer")
+        if self.at is None:
+            stage.collect_garbage(self.id, self.within_s)
+
+    def fire(self, stage: Stage) -> None:
+        """Have the collection fall into the call that comes next."""
+        stage.collect_during_call(self.id, self.after_s)
+
+    def heal(self, stage: Stage) -> None:
+        """There is nothing left to heal."""
+        stage.record(self.id, "healed")

@@ -1,0 +1,343 @@
+"""Blocks that scenarios of the pool are drawn from.
+
+A block finds every env reset and idle, and leaves it so; an ending shuts the pool down. So any
+sequence of blocks with one ending is a valid scenario, and stays one while it is shrunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from harness.faults.payload import Raise, Stall
+from harness.faults.primitive import CloseChannel, DelayTransfer
+from harness.faults.process import CollectCycle, Signal
+from harness.faults.registry import PoolFault
+from harness.generate.derive import drawn, variants
+from harness.model.plain import to_plain
+from harness.model.scenario import Heal, Phase, Placement
+from harness.ports.pool import (
+    PoolCapabilities,
+    PoolSetup,
+    PoolVerb,
+    Recv,
+    Replace,
+    Reset,
+    ResetWhere,
+    Rollout,
+    Send,
+    Shutdown,
+    Step,
+)
+
+PoolStep = PoolVerb | PoolFault | Heal | Phase
+Steps = tuple[PoolStep, ...]
+
+K_MAX = 3
+STALLED_S = (0.1, 0.2)  # long enough for envs that do answer, short enough for many examples
+HEALTHY_S = (None, 2.0)
+DELAYED_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What the blocks of one scenario stand on.
+
+    Attributes:
+        setup: of the scenario.
+        capabilities: of the backend.
+        kinds: verbs and faults that exist in this scenario.
+        frames: what every rollout takes: a collector is built once, for one size of batch.
+    """
+
+    setup: PoolSetup
+    capabilities: PoolCapabilities
+    kinds: frozenset[str]
+    frames: int
+
+    @property
+    def k_max(self) -> int:
+        """How often a step can be counted on to step each env, after a reset and one step."""
+        if self.capabilities.autoreset == "same_step":
+            return K_MAX
+        return min(K_MAX, self.setup.horizon - 1)
+
+    @property
+    def fresh(self) -> Steps:
+        """What has to come before steps are counted: the step after an episode's end may be none."""
+        return () if self.capabilities.autoreset == "same_step" else (Reset(),)
+
+    def supported(self, cls: type[Any], **given: Any) -> list[Any]:
+        """The variants of a fault that the row can have."""
+        setup = to_plain(self.setup)
+        every = variants(cls, **given)
+        return [fault for fault in every if fault.unsupported(setup, self.capabilities) is None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """One kind of block.
+
+    Attributes:
+        needs: verbs and faults that it is made of; `reset` and `shutdown` always exist.
+        draw: the strategy of its steps.
+        hosts: hosts under which the pool can be used like that.
+        fits: what else has to hold.
+    """
+
+    needs: frozenset[str]
+    draw: Callable[[Ground], SearchStrategy[Steps]]
+    hosts: frozenset[str] = frozenset({"bare", "transformed"})
+    fits: Callable[[Ground], bool] = lambda _: True
+
+    def possible(self, ground: Ground) -> bool:
+        """Whether a scenario on this ground can have it."""
+        return self.needs <= ground.kinds and ground.setup.host in self.hosts and self.fits(ground)
+
+
+BARE = frozenset({"bare"})  # what is sent goes to the pool itself, past its host
+COLLECTOR = frozenset({"collector"})
+EVERYWHERE = frozenset({"bare", "transformed", "collector"})
+
+
+def _of(*steps: SearchStrategy[Any]) -> SearchStrategy[Steps]:
+    return st.tuples(*steps)
+
+
+def _resets(_: Ground) -> SearchStrategy[Steps]:
+    return _of(drawn(Reset))
+
+
+def _partial_resets(ground: Ground) -> SearchStrategy[Steps]:
+    return _of(drawn(ResetWhere, mask=_masks(ground)))
+
+
+def _masks(ground: Ground, among: frozenset[int] = frozenset()) -> SearchStrategy[tuple[bool, ...]]:
+    """Masks that name some env; one of `among` if there are any."""
+    envs = range(ground.setup.num_envs)
+    wanted = among or frozenset(envs)
+    masks = st.tuples(*(st.booleans() for _ in envs))
+    certain = st.sampled_from(sorted(wanted))
+    return st.builds(
+        lambda mask, env: tuple(one or i == env for i, one in enumerate(mask)), masks, certain
+    )
+
+
+def _steps(_: Ground) -> SearchStrategy[Steps]:
+    return _of(drawn(Step))
+
+
+def _exchanges(_: Ground) -> SearchStrategy[Steps]:
+    return _of(drawn(Send), drawn(Recv, timeout_s=st.sampled_from(HEALTHY_S)))
+
+
+def _rollouts(ground: Ground) -> SearchStrategy[Steps]:
+    return _of(drawn(Rollout, frames=st.just(ground.frames)))
+
+
+def _replacements(_: Ground) -> SearchStrategy[Steps]:
+    return st.just((Replace(), Reset()))
+
+
+def _collections(ground: Ground) -> SearchStrategy[Steps]:
+    """The collection falls at its own step: only there it does not depend on the machine's speed."""
+    faults = st.sampled_from(ground.supported(CollectCycle))
+    return _of(faults, drawn(Replace), st.just(Reset()))
+
+
+@st.composite
+def _delays(draw: DrawFn, ground: Ground) -> Steps:
+    """A step puts and gets at least one item an env, each on the channel that is meant for it."""
+    k = draw(st.integers(1, ground.setup.num_envs))
+    faults = ground.supported(DelayTransfer, k=k, seconds=DELAYED_S)
+    return (
+        draw(st.sampled_from([fault for fault in faults if _is_used(fault)])),
+        draw(drawn(Step)),
+    )
+
+
+def _is_used(fault: DelayTransfer) -> bool:
+    """Whether the driver has such transfers: it puts commands and gets results."""
+    return (fault.channel == "commands") == (fault.transfer == "put")
+
+
+def _placements(ground: Ground, op: str, k_max: int = 1) -> SearchStrategy[Placement]:
+    roles = [*(f"worker:{env}" for env in range(ground.setup.num_envs)), "worker"]
+    # The probe env asks the gate before each of its operations, and after a step.
+    edges = ("before", "after") if op == "step" else ("before",)
+    return drawn(
+        Placement,
+        role=st.sampled_from(roles),
+        op=st.just(op),
+        k=st.integers(1, k_max),
+        edge=st.sampled_from(edges),
+    )
+
+
+@st.composite
+def _held(draw: DrawFn, ground: Ground, late: SearchStrategy[Recv]) -> Steps:
+    """A send that meets a stall, a receive that is kept waiting, and the end of the stall."""
+    at = draw(_placements(ground, "step", ground.k_max if "step" in ground.kinds else 1))
+    before = (Step(times=at.k - 1),) if at.k > 1 else ()
+    return (*ground.fresh, Stall(at=at), *before, Send(), draw(late), Heal(heal=""))
+
+
+@st.composite
+def _stalls(draw: DrawFn, ground: Ground) -> Steps:
+    """All results are asked for in vain, and come once the env goes on."""
+    held = draw(_held(ground, drawn(Recv, timeout_s=st.sampled_from(STALLED_S))))
+    converging = (Phase(phase="converge"),) if draw(st.booleans()) else ()
+    return (*held, Recv(), *converging)
+
+
+def _shutdowns(_: Ground) -> SearchStrategy[Steps]:
+    return _of(drawn(Shutdown))
+
+
+@st.composite
+def _partial_receives(draw: DrawFn, ground: Ground) -> Steps:
+    """How many results are left over is the backend's choice, so that only a shutdown can follow."""
+    some = st.integers(1, ground.setup.num_envs)
+    late = draw(drawn(Recv, min_get=some, timeout_s=st.sampled_from(HEALTHY_S)))
+    return (Send(), late, Shutdown())
+
+
+@st.composite
+def _partial_receives_of_stalled(draw: DrawFn, ground: Ground) -> Steps:
+    """Whoever is not held answers; at least the one that was held is left for later."""
+    some = st.integers(1, ground.setup.num_envs - 1)
+    late = drawn(Recv, min_get=some, timeout_s=st.sampled_from(STALLED_S))
+    return (*draw(_held(ground, late)), Recv(min_get=1), Shutdown())
+
+
+@st.composite
+def _failures(draw: DrawFn, ground: Ground, cls: type[Raise | Signal]) -> Steps:
+    """A worker fails in an operation; the same kind of call has worked before."""
+    op = draw(st.sampled_from(["step", "reset"] if _ways(ground) else ["reset"]))
+    at = draw(_placements(ground, op, ground.k_max))
+    if op == "reset":
+        at = Placement(role=at.role, op=op, edge=at.edge)
+    first, meeting = draw(_meetings(ground, at))
+    fault = draw(st.sampled_from(ground.supported(cls, at=at)))
+    return (*ground.fresh, *first, fault, *meeting, Shutdown())
+
+
+def _ways(ground: Ground) -> list[str]:
+    """How the envs can be made to step."""
+    forms = {"step": STEPS, "send": EXCHANGES, "rollout": ROLLOUTS}
+    return [way for way, form in forms.items() if form.possible(ground)]
+
+
+def _meetings(ground: Ground, at: Placement) -> SearchStrategy[tuple[Steps, Steps]]:
+    """Calls of one kind: one to come before a fault is armed, and those that then come to it."""
+    if at.op == "reset":
+        return st.one_of(*_resetting(ground, at))
+    return st.sampled_from([_stepping(ground, way, at.k) for way in _ways(ground)])
+
+
+def _resetting(ground: Ground, at: Placement) -> list[SearchStrategy[tuple[Steps, Steps]]]:
+    whole: tuple[Steps, Steps] = ((), (Reset(),))
+    found = [st.just(whole)]
+    if PARTIAL_RESETS.possible(ground):
+        index = at.role.partition(":")[2]
+        among = frozenset({int(index)}) if index else frozenset[int]()
+        meeting = _of(drawn(ResetWhere, mask=_masks(ground, among)))
+        found.append(st.tuples(_partial_resets(ground), meeting))
+    return found
+
+
+def _stepping(ground: Ground, way: str, k: int) -> tuple[Steps, Steps]:
+    match way:
+        case "step":
+            return (Step(),), (Step(times=k),)
+        case "send":
+            return (Send(), Recv()), (*(Send(), Recv()) * (k - 1), Send(), Recv())
+        case _:
+            return (Rollout(frames=ground.frames),), (Rollout(frames=ground.frames),)
+
+
+@st.composite
+def _closed_channels(draw: DrawFn, ground: Ground) -> Steps:
+    """A channel is closed just before a shutdown, or before a step, which then has to fail."""
+    if "step" in ground.kinds and ground.setup.host != "collector" and draw(st.booleans()):
+        fault = draw(st.sampled_from(ground.supported(CloseChannel)))
+        return (Step(), fault, Step(), Shutdown())
+    at = draw(st.sampled_from([None, Placement(role="driver", op="shutdown")]))
+    fault = draw(st.sampled_from(ground.supported(CloseChannel, at=at)))
+    return (fault, Shutdown())
+
+
+def _can_have(cls: type[Any]) -> Callable[[Ground], bool]:
+    return lambda ground: bool(ground.supported(cls))
+
+
+def _can_have_failing(cls: type[Any]) -> Callable[[Ground], bool]:
+    somewhere = Placement(role="worker", op="reset")
+    return lambda ground: bool(ground.supported(cls, at=somewhere))
+
+
+def _form(*needs: str, draw: Callable[[Ground], SearchStrategy[Steps]], **rest: Any) -> Form:
+    return Form(needs=frozenset(needs), draw=draw, **rest)
+
+
+PARTIAL_RESETS = _form("reset_where", draw=_partial_resets)
+STEPS = _form("step", draw=_steps)
+EXCHANGES = _form("send", "recv", draw=_exchanges, hosts=BARE)
+ROLLOUTS = _form("rollout", draw=_rollouts, hosts=COLLECTOR)
+
+BLOCKS: tuple[Form, ...] = (
+    STEPS,
+    _form("reset", draw=_resets),
+    PARTIAL_RESETS,
+    EXCHANGES,
+    ROLLOUTS,
+    _form("replace", draw=_replacements, hosts=EVERYWHERE),
+    _form("stall", "send", "recv", draw=_stalls, hosts=BARE),
+    _form(
+        "collect_cycle",
+        "replace",
+        draw=_collections,
+        hosts=EVERYWHERE,
+        fits=_can_have(CollectCycle),
+    ),
+    _form(
+        "delay_transfer",
+        "step",
+        draw=_delays,
+        fits=lambda ground: any(map(_is_used, ground.supported(DelayTransfer))),
+    ),
+)
+ENDINGS: tuple[Form, ...] = (
+    _form("shutdown", draw=_shutdowns, hosts=EVERYWHERE),
+    _form("send", "recv", draw=_partial_receives, hosts=BARE),
+    _form(
+        "stall",
+        "send",
+        "recv",
+        draw=_partial_receives_of_stalled,
+        hosts=BARE,
+        fits=lambda ground: ground.setup.num_envs > 1,
+    ),
+    _form(
+        "raise",
+        draw=lambda ground: _failures(ground, Raise),
+        hosts=EVERYWHERE,
+        fits=_can_have_failing(Raise),
+    ),
+    _form(
+        "signal",
+        draw=lambda ground: _failures(ground, Signal),
+        hosts=EVERYWHERE,
+        fits=_can_have_failing(Signal),
+    ),
+    _form(
+        "close_channel",
+        draw=_closed_channels,
+        hosts=EVERYWHERE,
+        fits=_can_have(CloseChannel),
+    ),
+)

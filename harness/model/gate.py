@@ -1,0 +1,35 @@
+"""Rules for sequence points: what a probe is told when it comes to one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Order = Literal["go", "raise", "signal", "hold"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRule:
+    """At the k-th hit of `op` by `role`, counted from when the rule was armed, a probe is told `order`.
+
+    Attributes:
+        fault: id of the fault this rule carries out.
+        role: `worker` (any) or `worker:INDEX`.
+        op: the worker's operation.
+        order: raise an exception, send itself a signal, or wait until released.
+        k: which hit, from 1.
+        edge: before or after the operation.
+        signal: number of the signal, for `signal`.
+    """
+
+    fault: str
+    role: str
+    op: str
+    order: Order
+    k: int = 1
+    edge: Literal["before", "after"] = "before"
+    signal: int = 0
+
+    def meets(self, role: str, op: str, edge: str) -> bool:
+        """Whether a probe at this point is one that the rule speaks of."""
+        return self.op == op and self.edge == edge and self.role in (role, role.partition(":")[0])

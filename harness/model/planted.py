@@ -1,0 +1,46 @@
+"""Deliberately wrong variants of the reference, and what has to catch them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedBug:
+    """One wrong variant.
+
+    Attributes:
+        name: the bug, in a few words with underscores.
+        backend: `module:attr` of its adapter.
+        text: what is wrong, one sentence.
+        caught_by: the checker that must catch it.
+        rows: the cells, without backend, that must be red; no other may be.
+    """
+
+    name: str
+    backend: str
+    text: str
+    caught_by: str
+    rows: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caught:
+    """What a selftest saw of one planted bug.
+
+    Attributes:
+        bug: which.
+        red: the cells that were red.
+        checkers: whose findings, opinions aside, made them red.
+        hidden: declared rows in which the checker that must catch it found nothing.
+    """
+
+    bug: PlantedBug
+    red: frozenset[str]
+    checkers: tuple[str, ...]
+    hidden: frozenset[str]
+
+    @property
+    def right(self) -> bool:
+        """Exactly the declared rows are red, and the checker that must catch it did, in each."""
+        return bool(self.red) and self.red == self.bug.rows and not self.hidden

@@ -1,0 +1,92 @@
+"""The pure model of the probe payloads: what an observation carries and what an env must do next.
+
+A probe observation is a float32 vector; every entry is an integer small enough to be exact:
+
+| field | meaning |
+|---|---|
+| `head`, `tail` | `episode * 1000 + step`, at both ends, so that a torn copy shows |
+| `env_index` | which env of the pool this is |
+| `incarnation` | the process it lives in (its pid), so that a restart shows |
+| `episode`, `step` | counters of the env itself; `step` is 0 after a reset |
+| `action` | the action that led here, -1 after a reset: actions are request ids |
+| `checksum` | over all of the above |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+FIELDS = ("head", "env_index", "incarnation", "episode", "step", "action", "checksum", "tail")
+WIDTH = len(FIELDS)
+NO_ACTION = -1
+CHECKSUM_MODULUS = 65_521  # the largest prime below 2**16: exact in float32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """A probe observation, decoded."""
+
+    head: int
+    env_index: int
+    incarnation: int
+    episode: int
+    step: int
+    action: int
+    checksum: int
+    tail: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether both ends and the checksum agree."""
+        stamp = self.episode * 1000 + self.step
+        return (
+            self.head == self.tail == stamp
+            and checksum(self.env_index, self.incarnation, self.episode, self.step, self.action)
+            == self.checksum
+        )
+
+
+def checksum(env_index: int, incarnation: int, episode: int, step: int, action: int) -> int:
+    """A position-dependent sum modulo a prime (Fletcher's idea, one accumulator)."""
+    total = 0
+    for value in (env_index, incarnation, episode, step, action):
+        total = (total * 257 + value + 2) % CHECKSUM_MODULUS
+    return total
+
+
+def encode(
+    *, env_index: int, incarnation: int, episode: int, step: int, action: int
+) -> tuple[int, ...]:
+    """The observation's entries, in the order of `FIELDS`."""
+    stamp = episode * 1000 + step
+    check = checksum(env_index, incarnation, episode, step, action)
+    return (stamp, env_index, incarnation, episode, step, action, check, stamp)
+
+
+def decode(entries: Sequence[float]) -> Observation:
+    """Read an observation back.
+
+    Raises:
+        ValueError: the vector does not have `WIDTH` entries, or one is not finite.
+    """
+    if len(entries) != WIDTH:
+        raise ValueError(f"a probe observation has {WIDTH} entries, got {len(entries)}")
+    if any(entry != entry or abs(entry) == float("inf") for entry in entries):
+        raise ValueError(f"a probe observation is finite, got {list(entries)}")
+    return Observation(**dict(zip(FIELDS, map(round, entries), strict=True)))
+
+
+def reward(env_index: int, step: int) -> float:
+    """The reward of the step that led to `step`: exact in float32, different in every env."""
+    return step + env_index / 8
+
+
+def horizon(base: int, env_index: int) -> int:
+    """Envs have differing horizons, so that their episodes end apart."""
+    return base + env_index
+
+
+def terminates(env_index: int) -> bool:
+    """Even envs end by termination, odd ones by truncation."""
+    return env_index % 2 == 0

@@ -1,0 +1,98 @@
+"""The record of a run: every cell with its verdict, what it was run on, and how to repeat it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.model.history import FaultRecord, Hang
+from harness.model.verdict import CheckerReport, Finding, Outcome
+
+RUN_SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendInfo:
+    """A column of the matrix.
+
+    Attributes:
+        id: name and version, `torchrl-0.14.1`.
+        name: what `--backend` was given.
+        version: of the backend.
+        python: the interpreter it ran in.
+        versions: of the packages in it.
+        properties: what the adapter declares.
+    """
+
+    id: str
+    name: str
+    version: str
+    python: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellResult:
+    """One scenario row on one backend.
+
+    Attributes:
+        id: `component/scenario[row]@backend`.
+        scenario: path of the file, relative to where the run was started if it lies below.
+        title: the scenario's title.
+        component: the port.
+        row: the row's key.
+        backend: the backend's id.
+        outcome: the worst over the repeats.
+        reason: why that outcome, one line.
+        expect: what the scenario expects.
+        hang: how a HANG looked.
+        runs: how often each outcome came, with `n`.
+        expected: the outcome listed for it in the expectation file, if any.
+        expected_reason: the reason given there.
+        level: what the determinism rests on (1 pure, 2 sequence points, 3 seeded plan).
+        findings: of the run that counts.
+        checkers: who judged, and how much.
+        faults: the three records of each fault.
+        seconds: wall time of the run that counts.
+        replay: the command that repeats it.
+        directory: where the run that counts left its files, relative to the run record.
+    """
+
+    id: str
+    scenario: str
+    title: str
+    component: str
+    row: str
+    backend: str
+    outcome: Outcome
+    reason: str
+    expect: tuple[str, ...]
+    seconds: float
+    replay: str
+    level: int
+    hang: Hang | None = None
+    runs: Mapping[str, int] = field(default_factory=dict)
+    expected: Outcome | None = None
+    expected_reason: str | None = None
+    findings: tuple[Finding, ...] = ()
+    checkers: tuple[CheckerReport, ...] = ()
+    faults: tuple[FaultRecord, ...] = ()
+    directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """What `run.json` holds."""
+
+    schema: int = RUN_SCHEMA
+    versions: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    time_scale: float = 1.0
+    interrupted: bool = False
+    seconds: float = 0.0
+    backends: tuple[BackendInfo, ...] = ()
+    cells: tuple[CellResult, ...] = ()
+    selftest: Mapping[str, Any] | None = None

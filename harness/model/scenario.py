@@ -1,0 +1,124 @@
+"""A scenario is data: what is set up, what is done, which faults strike, what is expected."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Generic, Literal, TypeVar
+
+SetupT = TypeVar("SetupT")
+StepT = TypeVar("StepT")
+
+Value = str | int | float | bool
+
+
+class Expected(StrEnum):
+    """What a backend owes its user under the scenario's faults."""
+
+    SURVIVES = "survives"
+    """Every call that the fault does not make impossible is ok, and close is clean."""
+    RECOVERS = "recovers"
+    """Calls may fail in time and attributed while the fault lasts; after heal all are ok."""
+    FAILS_BOUNDED = "fails-bounded"
+    """The call that the fault hits raises in time, naming worker and cause; close is clean."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """The k-th hit of an operation by a role, counted from the moment the fault is armed.
+
+    Attributes:
+        role: `driver`, `worker` (any) or `worker:INDEX`.
+        op: a verb of the component for the driver, one of its worker operations otherwise.
+        k: which hit, from 1.
+        edge: whether the fault strikes before or after the operation.
+    """
+
+    role: str
+    op: str
+    k: int = 1
+    edge: Literal["before", "after"] = "before"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heal:
+    """Ends a fault: `heal` is its id."""
+
+    heal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """Marks a new phase; in `converge` every call must succeed."""
+
+    phase: Literal["chaos", "converge"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expect:
+    """What the scenario expects: one outcome, or any of several."""
+
+    outcome: Expected | tuple[Expected, ...] = Expected.SURVIVES
+
+    @property
+    def outcomes(self) -> tuple[Expected, ...]:
+        """The accepted outcomes, as a tuple."""
+        if isinstance(self.outcome, str):
+            return (Expected(self.outcome),)
+        return self.outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row(Generic[SetupT]):
+    """One combination of a scenario's matrix, with the setup that results from it."""
+
+    key: str
+    values: Mapping[str, Value]
+    setup: SetupT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario(Generic[SetupT, StepT]):
+    """One behaviour, as written in one file.
+
+    Attributes:
+        title: a sentence about the behaviour that is expected.
+        component: the port it runs against, `pool` or `weights`.
+        seen_in: public reports of the defect, as `owner/name#number`.
+        setup: the component's setup dataclass.
+        matrix: setup keys with the values to try; each combination is a row.
+        steps: verbs, faults, heals and phases, in order.
+        expect: what a correct backend does.
+    """
+
+    title: str
+    component: str
+    steps: tuple[StepT, ...]
+    setup: SetupT
+    matrix: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    seen_in: tuple[str, ...] = ()
+    expect: Expect = Expect()
+
+    def rows(self) -> tuple[Row[SetupT], ...]:
+        """Every combination of the matrix, keys sorted, in the order the file gives the values."""
+        keys = sorted(self.matrix)
+        return tuple(
+            self._row(dict(zip(keys, values, strict=True)))
+            for values in itertools.product(*(self.matrix[key] for key in keys))
+        )
+
+    def _row(self, values: Mapping[str, Any]) -> Row[SetupT]:
+        key = ",".join(f"{name}={_shown(value)}" for name, value in values.items())
+        setup = replace(self.setup, **values)  # type: ignore[type-var] # every setup is a dataclass
+        return Row(key=key, values=values, setup=setup)
+
+
+def _shown(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def cell_id(component: str, name: str, row: str, backend: str) -> str:
+    """`pool/closed_result_channel[exchange=slots,transport=process]@torchrl-0.14.1`."""
+    return f"{component}/{name}[{row}]@{backend}"

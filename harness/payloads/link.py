@@ -1,0 +1,169 @@
+"""A probe's line to its cell: it journals what it sees, and asks at sequence points what to do.
+
+A link pickles. It opens the journal and connects to the gate at its first use in each process, so
+that it survives fork, spawn, `deepcopy` and cloudpickle; whoever holds the gate sees the end of
+the connection when the process dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.model.history import EVENT_SCHEMA
+
+HOLD_BOUND_S = 60.0  # an abandoned probe goes on by itself; longer than any scenario's deadline
+
+
+class ProbeError(RuntimeError):
+    """What a probe raises when it is told to."""
+
+
+class Journal:
+    """Appends events to a file that several processes share, one `write` an event.
+
+    The file is opened with O_APPEND, so that lines of different processes do not mix and a process
+    that is killed has lost nothing that it wrote.
+    """
+
+    def __init__(self, path: str, role: str) -> None:
+        self.role = role
+        self.fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+
+    def write(self, kind: str, op: str, *, request: int | None = None, **data: Any) -> None:
+        """Append one event now."""
+        event = {
+            "v": EVENT_SCHEMA,
+            "ts": time.monotonic_ns(),
+            "pid": os.getpid(),
+            "role": self.role,
+            "kind": kind,
+            "op": op,
+            "id": request,
+            "data": data,
+        }
+        os.write(self.fd, json.dumps(event).encode() + b"\n")
+
+
+@dataclass(slots=True)
+class _Process:
+    """What a link has opened in one process."""
+
+    pid: int
+    journals: dict[str, Journal] = field(default_factory=dict)
+    gates: dict[int, socket.socket | None] = field(default_factory=dict)
+
+
+_HERE = _Process(pid=0)
+
+
+def _here() -> _Process:
+    """This process's openings; a forked child starts with none of its parent's."""
+    global _HERE
+    if _HERE.pid != os.getpid():
+        _HERE = _Process(pid=os.getpid())
+    return _HERE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """What a probe needs to reach its cell.
+
+    Attributes:
+        journal: path of the journal.
+        gate: address of the gate; an abstract socket's begins with `@`.
+        gated: operations at which the probe has to ask; it does not ask at others.
+    """
+
+    journal: str
+    gate: str
+    gated: tuple[str, ...] = ()
+
+    def observe(self, role: str, op: str, **data: Any) -> None:
+        """Journal that the probe saw itself being called."""
+        self._journal(role).write("observe", op, **data)
+
+    def pass_gate(self, role: str, op: str, edge: str = "before") -> None:
+        """Ask what to do here, and do it.
+
+        Raises:
+            ProbeError: the probe was told to fail.
+        """
+        if op not in self.gated:
+            return
+        connection = self._connection()
+        if connection is None:
+            return
+        answer = _ask(connection, {"role": role, "op": op, "edge": edge, "pid": os.getpid()})
+        self._obey(role, op, answer)
+
+    def own_fds(self) -> set[int]:
+        """The descriptors that links opened in this process: a census must not count them."""
+        here = _here()
+        sockets = {s.fileno() for s in here.gates.values() if s is not None}
+        return sockets | {journal.fd for journal in here.journals.values()}
+
+    def _obey(self, role: str, op: str, answer: dict[str, Any]) -> None:
+        if answer.get("order") not in ("raise", "signal"):
+            return
+        journal, fault = self._journal(role), str(answer["fault"])
+        worker = int(role.partition(":")[2] or 0)
+        if answer["order"] == "raise":
+            marker = f"the probe was told to fail ({fault}) in {op} of {role}"
+            journal.write(
+                "fault", "raise", id=fault, record="reached", worker=worker, marker=marker
+            )
+            journal.write("fault", "raise", id=fault, record="effect", detail=f"raised in {op}")
+            raise ProbeError(marker)
+        journal.write("fault", "signal", id=fault, record="reached", worker=worker)
+        os.kill(os.getpid(), int(answer["signal"]))
+        signal.pause()  # a signal that does not end the process leaves it here, at this very point
+
+    def _journal(self, role: str) -> Journal:
+        here = _here()
+        if role not in here.journals:
+            here.journals[role] = Journal(self.journal, role)
+        return here.journals[role]
+
+    def _connection(self) -> socket.socket | None:
+        """One connection a thread: two envs in one process must not read each other's answer."""
+        here, thread = _here(), threading.get_ident()
+        if thread not in here.gates:
+            here.gates[thread] = connect(self.gate)
+        return here.gates[thread]
+
+
+def connect(address: str) -> socket.socket | None:
+    """Connect to a gate; None if nobody holds it any more."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect("\0" + address[1:] if address.startswith("@") else address)
+    except OSError:
+        connection.close()
+        return None
+    connection.settimeout(HOLD_BOUND_S)
+    return connection
+
+
+def _ask(connection: socket.socket, question: dict[str, Any]) -> dict[str, Any]:
+    """Send one line and wait for one; a gate that is gone says `go`."""
+    with contextlib.suppress(OSError, ValueError):
+        connection.sendall(json.dumps(question).encode() + b"\n")
+        line = b""
+        while not line.endswith(b"\n"):
+            part = connection.recv(4096)
+            if not part:
+                break
+            line += part
+        if line:
+            answer = json.loads(line)
+            assert isinstance(answer, dict)
+            return answer
+    return {"order": "go"}

@@ -1,0 +1,48 @@
+"""What an adapter module exports: one `Backend`, with a port for each component that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.ports.pool import PoolPort
+from harness.ports.weights import WeightsPort
+
+Transfer = Literal["put", "get"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A function through which all transfers of some channels go.
+
+    Attributes:
+        target: `module:function` or `module:Class.method`; its first argument has `fileno()`.
+        transfer: whether a call that returns has put an item or got one.
+    """
+
+    target: str
+    transfer: Transfer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """A system under test.
+
+    Attributes:
+        name: what `--backend` is given.
+        version: finds out the version, which ends up in the cells' ids.
+        packages: distributions whose versions the report lists.
+        preload: modules that the server imports once, before any cell is forked.
+        hooks: functions of its own, beside `multiprocessing`'s, that its channels go through.
+        pool: the pool, if it has one.
+        weights: the weight sync, if it has one.
+    """
+
+    name: str
+    version: Callable[[], str]
+    packages: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    pool: PoolPort | None = None
+    weights: WeightsPort | None = None

@@ -1,0 +1,85 @@
+"""The port of faults: what a fault may touch, and what it has to leave behind.
+
+A fault is armed, fires, and is healed; it leaves three records: `armed`, `reached`, and `effect`
+once something was seen of it. A fault without an effect makes its cell VACUOUS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from harness.model.gate import GateRule
+from harness.model.scenario import Placement
+
+Record = Literal["armed", "reached", "effect", "healed"]
+
+
+class Closable(Protocol):
+    """Something that can be closed, and knows whether it is."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Stage(Protocol):
+    """What a fault may touch while it is armed, fired or healed."""
+
+    def record(self, fault: str, record: Record, detail: str = "", **data: Any) -> None:
+        """Journal one of the records."""
+
+    def arm_gate(self, rule: GateRule) -> None:
+        """Have a sequence point give an order."""
+
+    def release_gate(self, fault: str) -> None:
+        """Let probes that this fault holds go on."""
+
+    def attend_hold(self, fault: str, verb: Any, bound_s: float) -> None:
+        """Once a probe is held, run `verb` in a second thread; release it when that ended or after `bound_s`."""
+
+    def channel_ends(self, channel: str, end: str, how: str) -> Sequence[Closable]:
+        """The backend's ends of a channel."""
+
+    def delay_transfer(
+        self, fault: str, channel: str, transfer: Literal["put", "get"], k: int, seconds: float
+    ) -> None:
+        """Delay the driver's k-th completed transfer from now."""
+
+    def drop_in_cycle(self, closing: Sequence[Closable]) -> None:
+        """Leave the backend's object in a reference cycle whose first finalizer closes these."""
+
+    def collect_garbage(self, fault: str, within_s: float) -> None:
+        """Collect garbage as an operation with a deadline, and record whether the cycle is gone."""
+
+    def collect_during_call(self, fault: str, after_s: float) -> None:
+        """Collect garbage in the main thread, `after_s` into the call that comes next."""
+
+    def spoil_next_send(self, fault: str, defect: str) -> None:
+        """Have the next send carry weights that the worker cannot apply."""
+
+
+class Fault(Protocol):
+    """A fault's dataclass, as the scenario's step gives it."""
+
+    fault: str
+    id: str
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where it strikes; None: at its own step."""
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """Why this row cannot have the fault, if so."""
+
+    def arm(self, stage: Stage) -> None:
+        """Called at its step."""
+
+    def fire(self, stage: Stage) -> None:
+        """Called where its placement on the driver strikes."""
+
+    def heal(self, stage: Stage) -> None:
+        """Called at its `heal` step."""

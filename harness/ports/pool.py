@@ -1,0 +1,261 @@
+"""The port of an env pool: everything that the author of a pool adapter has to read.
+
+An adapter translates between this vocabulary and its backend's. It never repairs what the backend
+does: a wrong reset mask or a lost reward must reach the judge as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+
+Autoreset = Literal["same_step", "next_step"]
+Channel = Literal["commands", "results"]
+End = Literal["owner", "worker"]
+Close = Literal["reader", "public"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSetup:
+    """What is built before the first step.
+
+    Attributes:
+        num_envs: envs in the pool, one worker each.
+        horizon: the episode length of env 0; env i lives for `horizon + i` steps.
+        transport: whether workers are threads or processes.
+        exchange: how observations travel: by value, through shared slots, or as the backend chooses.
+        stack: how results are stacked.
+        start_method: how worker processes start.
+        host: how the pool is driven: bare, inside an outer transform, inside a collector.
+        start_within_s: deadline of construction in s.
+    """
+
+    num_envs: int = 2
+    horizon: int = 4
+    transport: Literal["thread", "process"] = "process"
+    exchange: Literal["value", "slots", "auto"] = "value"
+    stack: Literal["dense", "maybe_dense", "lazy"] = "dense"
+    start_method: Literal["fork", "spawn", "forkserver"] = "fork"
+    host: Literal["bare", "transformed", "collector"] = "bare"
+    start_within_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """Reset every env."""
+
+    do: Literal["reset"] = "reset"
+    times: int = 1
+    within_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetWhere:
+    """Reset the envs whose entry in `mask` is true; the others must not move."""
+
+    mask: tuple[bool, ...]
+    do: Literal["reset_where"] = "reset_where"
+    within_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Step every env, each with an action of its own."""
+
+    do: Literal["step"] = "step"
+    times: int = 1
+    within_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """Send every env a step without waiting for the results."""
+
+    do: Literal["send"] = "send"
+    within_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recv:
+    """Receive results of earlier sends.
+
+    Attributes:
+        timeout_s: given to the backend; without it the call waits for as long as it takes.
+        min_get: how many results at least; all envs if it is left out.
+    """
+
+    do: Literal["recv"] = "recv"
+    timeout_s: float | None = None
+    min_get: int | None = None
+    within_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """Take batches from the collector that drives the pool, `frames` frames each."""
+
+    frames: int = 8
+    do: Literal["rollout"] = "rollout"
+    times: int = 1
+    within_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace:
+    """Drop the pool without closing it and build the next one."""
+
+    do: Literal["replace"] = "replace"
+    within_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shutdown:
+    """Close the pool."""
+
+    do: Literal["shutdown"] = "shutdown"
+    times: int = 1
+    within_s: float = 5.0
+
+
+PoolVerb = Reset | ResetWhere | Step | Send | Recv | Rollout | Replace | Shutdown
+ALWAYS: frozenset[str] = frozenset({"reset", "step", "shutdown"})
+WORKER_OPS: frozenset[str] = frozenset({"construct", "reset", "step"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What a call returned, one row an env that answered.
+
+    Attributes:
+        env_index: which envs, in the order of the rows; shape [n].
+        observation: current observation, [n, WIDTH]: the next episode's first one where `autoreset` is
+            `same_step` and the episode ended.
+        action: the actions that the backend says it took, [n]; None after a reset.
+        reward: [n]; None after a reset.
+        terminated: [n]; None after a reset.
+        truncated: [n]; None after a reset.
+        final_observation: last observation of an episode that ended, [n, WIDTH]; rows of other envs mean nothing.
+    """
+
+    env_index: Sequence[int]
+    observation: Floats
+    action: Floats | None = None
+    reward: Floats | None = None
+    terminated: Bools | None = None
+    truncated: Bools | None = None
+    final_observation: Floats | None = None
+
+
+class ProbeEnv(Protocol):
+    """The env that the harness supplies; wrap it in whatever form the backend wants."""
+
+    env_index: int
+
+    def reset(self) -> Floats:
+        """Start the next episode: float32 [WIDTH]."""
+
+    def step(self, action: float) -> tuple[Floats, float, bool, bool]:
+        """Observation float32 [WIDTH], reward, terminated, truncated."""
+
+
+class EnvFactory(Protocol):
+    """Makes the probe env of one index, in whichever process it is called; pickles."""
+
+    @property
+    def env_index(self) -> int:
+        """The index."""
+
+    def __call__(self) -> ProbeEnv:
+        """Build it."""
+
+
+class Pool(Protocol):
+    """The least that a pool has to do: this is enough for most scenarios."""
+
+    def reset(self) -> Batch:
+        """Reset every env."""
+
+    def step(self, actions: Floats) -> Batch:
+        """Step every env: actions [num_envs]."""
+
+    def close(self) -> None:
+        """Release everything."""
+
+    def worker_pids(self) -> list[int]:
+        """The worker processes, by env; empty for threads."""
+
+
+class ChannelEnd(Protocol):
+    """One end of a channel of the backend; must not hold the pool."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+
+    def close(self) -> None:
+        """Close it as the fault asks."""
+
+
+class FullPool(Pool, Protocol):
+    """The optional rest, unlocked by naming it in `PoolCapabilities`."""
+
+    def reset_where(self, mask: Bools) -> Batch:
+        """Capability `reset_where`: rows of unmasked envs hold what the backend says of them."""
+
+    def send(self, actions: Floats) -> None:
+        """Capability `send`: send every env a step."""
+
+    def recv(self, *, min_get: int, timeout_s: float | None) -> Batch:
+        """Capability `recv`: receive at least `min_get` results; `TimeoutError` when late."""
+
+    def rollout(self, frames: int) -> Batch:
+        """Capability `rollout`: the next batch of the collector, rows in time order for each env."""
+
+    def channel(self, channel: Channel, end: End, how: Close) -> list[ChannelEnd]:
+        """Capability `channels`: the ends that the fault names."""
+
+    def descriptors(self, channel: Channel) -> list[int]:
+        """Capability `transfers`: the owner's descriptors of a channel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolCapabilities:
+    """What a backend's pool can do; the rest is UNSUPPORTED in its column, with this as the reason.
+
+    Attributes:
+        verbs: optional verbs of `FullPool`.
+        setup: accepted values of each setup key; a key that is left out accepts its default only.
+        channels: by transport, channel ends that can be closed, as `results/owner/reader`.
+        transfers: by transport, channels whose transfers in the owner can be counted.
+        autoreset: when an env that is done is reset: within the step that ended it, or by the next one.
+        closes_by_itself: a pool that is dropped without `close` is meant to release its workers.
+    """
+
+    verbs: frozenset[str] = frozenset()
+    setup: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    channels: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    transfers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    autoreset: Autoreset = "same_step"
+    closes_by_itself: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolPort:
+    """What an adapter module exports for pools.
+
+    Attributes:
+        capabilities: what the pool can do.
+        make: builds it, from setup, factories by env, and the scenario's deadline in s for shutting
+            down. A backend with a bound of its own gets one through its own knob that fits into it;
+            what was set is told in the pool's `remarks`, a sequence of sentences, if it has any.
+    """
+
+    capabilities: PoolCapabilities
+    make: Callable[[PoolSetup, Sequence[EnvFactory], float], Pool]

@@ -1,0 +1,198 @@
+"""Scenario files as tests: one item a row and backend. Inert until `harness_scenarios = true` in the ini file.
+
+FAIL, HANG, CRASH and LEAK are failures; UNKNOWN, VACUOUS and HARNESS-ERROR are errors; UNSUPPORTED is a
+skip with the reason that the backend declares; a listed outcome is an expected failure.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.engine.loading import Loaded
+    from harness.engine.plan import Options
+    from harness.engine.servers import Column
+    from harness.engine.supervisor import Job
+    from harness.model.run import CellResult
+
+INI = "harness_scenarios"
+FOLDER = "scenarios"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options begin with `--harness-`."""
+    group = parser.getgroup("harness", "fault scenarios")
+    group.addoption(
+        "--harness-backend",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="backend that scenario files run against: a name or module:attr (default: reference)",
+    )
+    group.addoption("--harness-python", default=sys.executable, help="interpreter of the backends")
+    group.addoption("--harness-repeat", type=int, default=1, help="runs of each cell")
+    group.addoption(
+        "--harness-time-scale", type=float, default=None, help="deadlines are multiplied by it"
+    )
+    parser.addini(
+        INI, f"collect *.toml below directories named {FOLDER}", type="bool", default=False
+    )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect a scenario file."""
+    if not parent.config.getini(INI) or file_path.suffix != ".toml":
+        return None
+    if FOLDER not in file_path.parts or file_path.parent.name == "expected":
+        return None
+    return ScenarioFile.from_parent(parent, path=file_path)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the servers."""
+    bench = config.stash.get(_BENCH, None)
+    if bench is not None:
+        bench.close()
+
+
+class ScenarioFile(pytest.File):
+    """One scenario file."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One item for each row on each backend."""
+        from harness.engine.loading import load
+        from harness.engine.usage import UsageError
+
+        try:
+            loaded = load(self.path)
+        except UsageError as error:
+            raise self.CollectError(str(error)) from error
+        for backend in self.config.getoption("--harness-backend") or ["reference"]:
+            for row in loaded.scenario.rows():
+                yield ScenarioItem.from_parent(
+                    self, name=f"{row.key or 'only'}@{backend}", case=(loaded, row.key, backend)
+                )
+
+
+class ScenarioItem(pytest.Item):
+    """One row on one backend."""
+
+    def __init__(self, *, case: tuple[Loaded, str, str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._case = case
+        self._cell: CellResult | None = None
+
+    def setup(self) -> None:
+        """Run the cell; what says nothing about the backend is an error, not a failure."""
+        bench = self.config.stash.setdefault(_BENCH, None) or _Bench(self.config)
+        self.config.stash[_BENCH] = bench
+        self._cell = cell = bench.run(*self._case)
+        if cell.outcome is cell.expected:
+            return
+        if cell.outcome.value == "UNSUPPORTED":
+            pytest.skip(cell.reason)
+        if cell.outcome.value in ("UNKNOWN", "VACUOUS", "HARNESS-ERROR"):
+            raise ScenarioError(_account(cell))
+
+    def runtest(self) -> None:
+        """Say how the cell ended."""
+        cell = self._cell
+        assert cell is not None
+        if cell.outcome is cell.expected:
+            pytest.xfail(cell.expected_reason or "listed")
+        if cell.outcome.value != "PASS":
+            raise ScenarioError(_account(cell))
+        if cell.expected is not None:
+            self.add_report_section(
+                "call", "note", f"listed as {cell.expected.value}, but passes now"
+            )
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The account without a traceback through the plugin."""
+        from harness.engine.usage import UsageError
+
+        if isinstance(excinfo.value, ScenarioError | UsageError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where it is and what it is called."""
+        return self.path, 0, f"{self.path.stem}[{self.name}]"
+
+
+class ScenarioError(Exception):
+    """A cell is not as it should be."""
+
+
+class _Bench:
+    """Servers of this pytest process, started when first needed."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        from harness.engine.plan import Options
+        from harness.engine.timescale import measure
+
+        self._directory = tempfile.TemporaryDirectory(prefix="harness-")
+        self._root = Path(self._directory.name)
+        self._columns: dict[str, Column] = {}
+        scale = config.getoption("--harness-time-scale")
+        self._options: Options = Options(
+            python=config.getoption("--harness-python"),
+            repeat=config.getoption("--harness-repeat"),
+            time_scale=scale,
+        )
+        self._scale: float = scale or measure()
+
+    def run(self, loaded: Loaded, row: str, backend: str) -> CellResult:
+        """Run one row on one backend."""
+        from harness.engine.supervisor import Supervisor
+
+        (result,) = Supervisor(self._root, jobs=1).run([self._job(loaded, row, backend)])
+        return result
+
+    def _job(self, loaded: Loaded, row: str, backend: str) -> Job:
+        from harness.engine.plan import jobs_of
+
+        expected = loaded.path.parent.parent / "expected"
+        options = replace(self._options, backends=(backend,), rows=(row,), expected=expected)
+        root = Path(tempfile.mkdtemp(dir=self._root))
+        (job,) = jobs_of([loaded], [self._column(backend)], options, root, self._scale)
+        return job
+
+    def _column(self, backend: str) -> Column:
+        from harness.engine.plan import wanted
+        from harness.engine.servers import Server, search_path
+
+        if backend not in self._columns:
+            log = self._root / f"server-{len(self._columns)}.log"
+            path = search_path(self._root / "path")
+            server = Server([wanted(backend, self._options.python)], log, path)
+            (self._columns[backend],) = server.columns
+        return self._columns[backend]
+
+    def close(self) -> None:
+        """End the servers and forget what cells left."""
+        for column in self._columns.values():
+            column.server.stop()
+        self._directory.cleanup()
+
+
+_BENCH: pytest.StashKey[_Bench | None] = pytest.StashKey()
+
+
+def _account(cell: CellResult) -> str:
+    """Everything that a reader of a log needs."""
+    lines = [f"{cell.outcome.value} {cell.id}", cell.title, cell.reason]
+    lines += [f"  {f.checker} ({f.contract.value}): {f.text}" for f in cell.findings]
+    for fault in cell.faults:
+        lines.append(
+            f"  fault {fault.name} ({fault.id}): armed {fault.armed}, reached {fault.reached}, "
+            f"effect {fault.effect or 'none seen'}"
+        )
+    return "\n".join([*lines, f"repeat it with: {cell.replay}"])

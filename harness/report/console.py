@@ -1,0 +1,78 @@
+"""Tells how a run goes: a progress bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from harness.model.run import CellResult
+from harness.model.standing import Standing, standing
+from harness.model.verdict import Outcome
+
+_STYLES = {
+    Outcome.PASS: "green",
+    Outcome.UNSUPPORTED: "dim",
+    Outcome.VACUOUS: "yellow",
+    Outcome.UNKNOWN: "yellow",
+    Outcome.HARNESS_ERROR: "bold magenta",
+}
+
+
+class Progressing:
+    """Prints one line a cell, and the progress below them where there is a terminal."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+        self._quiet = quiet
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=quiet or not self._console.is_terminal,
+            transient=True,
+        )
+        self._task = self._progress.add_task("cells", total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def begin(self, cells: int, time_scale: float) -> None:
+        """Say how much there is to do."""
+        self._progress.update(self._task, total=cells)
+        self._say(f"{cells} cells, time scale {time_scale:g}")
+
+    def tell(self, cell: CellResult) -> None:
+        """Say how a cell ended; what is as expected gets no reason."""
+        self._progress.advance(self._task)
+        if cell.outcome is Outcome.UNSUPPORTED and not self._console.is_terminal:
+            return
+        word = f"{cell.outcome.value:<13}"
+        style = _STYLES.get(cell.outcome, "red")
+        known = cell.outcome is Outcome.PASS or standing(cell) is Standing.LISTED
+        note = " (expected)" if cell.expected is cell.outcome else ""
+        line = f"[{style}]{word}[/] {cell.seconds:6.2f} s  {_plain(cell.id)}{note}"
+        self._say(line if known else f"{line}\n{'':15}{_plain(cell.reason[:400])}")
+
+    def _say(self, line: str) -> None:
+        if not self._quiet:
+            self._console.print(line)
+
+
+def _plain(text: str) -> str:
+    """Text that rich takes as it is."""
+    return text.replace("[", "\\[")

@@ -1,0 +1,171 @@
+"""Duplex channels by value; all input and output of the reference goes through these functions.
+
+Callers write `channel.send(end, message)`, never a bound copy, so that one wrapper around `send`,
+`recv` or `close` sees every transfer. Nothing here blocks but `wait` and the functions that say so,
+each up to a deadline:
+
+- `send` writes what the peer's buffer takes and keeps the rest; every later `wait` or `flush` goes
+  on with it.
+- `wait` reads ahead: an end is ready once a *whole* message is here (or it is over), so that `recv`
+  does not hang on half a message of a peer that was killed while it wrote.
+
+One thread at a time may wait on and receive from an end; any thread may send or close.
+A thread's end hands over the very object that was sent: whoever sends gives it up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+from multiprocessing import Pipe
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from reference_impl.core.clock import NEVER, Deadline
+from reference_impl.core.ends import ChannelClosed, End, ProcessEnd, ThreadEnd
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+__all__ = ["ChannelClosed", "End", "abandon", "close", "flush", "pair", "recv", "send", "wait"]
+
+_READ: Final = select.POLLIN | select.POLLHUP | select.POLLERR
+
+
+def pair(kind: Literal["process", "thread"]) -> tuple[End, End]:
+    """Return the two ends of a new channel: the owner's and the worker's.
+
+    Raises:
+        ValueError: `kind` is neither.
+    """
+    if kind == "process":
+        ours, theirs = Pipe(duplex=True)
+        return ProcessEnd(ours), ProcessEnd(theirs)
+    if kind == "thread":
+        owner, worker = ThreadEnd(), ThreadEnd()
+        owner.join_to(worker)
+        worker.join_to(owner)
+        return owner, worker
+    raise ValueError(f"kind must be 'process' or 'thread', got {kind!r}")
+
+
+def send(end: End, message: object) -> None:
+    """Send `message`; what the peer does not take now goes out in later `wait`s or `flush`es.
+
+    Raises:
+        ChannelClosed: at once, if either side has closed the channel.
+        Exception: whatever pickling the message raises; nothing was sent then.
+    """
+    if end.closed:
+        raise ChannelClosed("the channel is closed")
+    end.put(message)
+
+
+def recv(end: End) -> Any:
+    """Return the next message; waits for it only if `wait` did not report the end as ready.
+
+    Raises:
+        ChannelClosed: at once, if the channel is over and every whole message was taken.
+        Exception: whatever rebuilding the message raises; that message is gone.
+    """
+    while not end.has_message():
+        if end.closed:
+            raise ChannelClosed("the channel is closed")
+        wait((end,), (), NEVER)
+    return end.take()
+
+
+def close(end: End) -> None:
+    """Close the channel for both sides, whoever else inherited it; closing again does nothing."""
+    end.shut(tell_peer=True)
+
+
+def abandon(end: End) -> None:
+    """Drop this process's copy of an end that belongs to another process; the channel lives on."""
+    end.shut(tell_peer=False)
+
+
+def wait(
+    ends: Iterable[End], sentinels: Iterable[int], deadline: Deadline = NEVER
+) -> set[End | int]:
+    """Wait until something can be done; return the ends and sentinels that are ready, if any.
+
+    Args:
+        ends: ready with a whole message, or when over (`recv` then says so); unsent rests go out
+            meanwhile.
+        sentinels: descriptors of processes (`OwnedProcess.sentinel`), readable once the process is
+            gone.
+        deadline: when to give up; an expired one looks once.
+    """
+    ends, sentinels = tuple(ends), tuple(sentinels)
+    with _held(ends) as held:
+        # Looked at only now that they are held: a message that came before rings no bell.
+        ready: set[End | int] = {end for end in ends if end.has_message() or end.closed}
+        poller = select.poll()
+        for fd in (*held, *sentinels):
+            poller.register(fd, select.POLLIN)
+        while True:
+            _ask_for_room(poller, held, select.POLLIN)
+            left = 0.0 if ready else deadline.left()
+            _handle(poller.poll(None if left is None else _milliseconds(left)), held, ready)
+            if ready or deadline.expired:
+                return ready
+
+
+def flush(ends: Collection[End], sentinels: Collection[int], deadline: Deadline = NEVER) -> bool:
+    """Wait until all that was sent on `ends` is out; return whether it is.
+
+    Gives up early when a sentinel is ready. What an end that is over still held counts as out:
+    nobody reads it.
+    """
+    while rest := [end for end in ends if end.has_unsent()]:
+        with _held(rest) as held:
+            poller = select.poll()
+            for fd in sentinels:
+                poller.register(fd, select.POLLIN)
+            _ask_for_room(poller, held, 0)
+            left = deadline.left()
+            events = poller.poll(None if left is None else _milliseconds(left))
+            _handle(events, held, set())
+        if not events or any(fd in sentinels for fd, _ in events):
+            return not any(end.has_unsent() for end in ends)
+    return True
+
+
+@contextlib.contextmanager
+def _held(ends: Collection[End]) -> Iterator[dict[int, End]]:
+    """Keep the descriptors of `ends` from being released while they are polled; by number."""
+    numbers = [end.hold() for end in ends]
+    try:
+        yield {fd: end for fd, end in zip(numbers, ends, strict=True) if fd >= 0}
+    finally:
+        for end in ends:
+            end.let_go()
+
+
+def _ask_for_room(poller: select.poll, held: dict[int, End], otherwise: int) -> None:
+    for fd, end in held.items():
+        if end.has_unsent():
+            poller.register(fd, otherwise | select.POLLOUT)
+        elif otherwise:
+            poller.register(fd, otherwise)
+
+
+def _milliseconds(seconds: float) -> int:
+    return -int(-seconds * 1000 // 1)  # rounded up: a wait that returns early would spin
+
+
+def _handle(events: list[tuple[int, int]], held: dict[int, End], ready: set[End | int]) -> None:
+    for fd, event in events:
+        end = held.get(fd)
+        if end is None:
+            ready.add(fd)
+            continue
+        if event & select.POLLOUT and not event & select.POLLNVAL:
+            with contextlib.suppress(ChannelClosed):  # `closed` says so below
+                end.on_writable()
+        if event & select.POLLNVAL:
+            end.mark_over()
+        elif event & _READ:
+            end.on_readable()
+        if end.has_message() or end.closed:
+            ready.add(end)

@@ -1,0 +1,258 @@
+"""The calls that do not wait for all envs: send to some, receive from whoever is ready.
+
+Each kind of call is received by its own `recv`. A result is delivered once. A batch of results
+holds what was sent as a batch; what was sent with `env_index=i` is received with `env_index=i`. An
+env that fails makes one `recv` of that kind raise; the ready results of the others are delivered by
+the next.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from reference_impl.core.clock import Deadline
+from reference_impl.pool.conversation import check_receive
+from reference_impl.pool.indices import ENV_INDEX, read_indices, single_index, stacked_index
+from reference_impl.pool.messages import Operation
+from reference_impl.pool.values import Values, copied, rows, stacked, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+    from tensordict import TensorDictBase
+
+    from reference_impl.pool.conversation import Conversation
+    from reference_impl.pool.roots import Roots
+    from reference_impl.pool.state import Delivery, PoolState
+    from reference_impl.pool.values import Stack
+
+_HIDDEN: Final = (ENV_INDEX, "next")  # the pool's own entry, and what a step is about to make
+
+
+class AsyncCalls:
+    """The sending and receiving half of a pool's public face."""
+
+    min_get: int
+    num_envs: int
+    stack: Stack
+    device: torch.device | None
+    env_batch_sizes: list[torch.Size]
+    _talk: Conversation
+    _roots: Roots
+
+    def async_step_send(
+        self, tensordict: TensorDictBase, env_index: int | Sequence[int] | None = None
+    ) -> None:
+        """Ask some envs for a step and return at once.
+
+        Args:
+            tensordict: one row an env, with the action; a single env's own if `env_index` is an
+                int.
+            env_index: whose rows these are; by default what the entry "env_index" says.
+
+        Raises:
+            RuntimeError: one of the envs is busy; nothing was sent.
+            WorkerDied: one of the envs is lost; nothing was sent.
+        """
+        self._send(Operation.STEP, tensordict, env_index)
+
+    def async_step_recv(
+        self,
+        min_get: int | None = None,
+        env_index: int | None = None,
+        *,
+        max_get: int | None = None,
+        timeout: float | None = None,
+    ) -> TensorDictBase:
+        """Return results of `async_step_send`: what was sent, with "next" and "env_index".
+
+        Args:
+            min_get: how many results at least; by default 1.
+            env_index: wait for this env's result instead and return it unstacked.
+            max_get: how many results at most; by default all that are ready.
+            timeout: seconds for the whole call; the call then also waits for `max_get` results, or
+                all that are outstanding, but returns with `min_get` at the end. None: return as
+                soon as `min_get` are in.
+
+        Raises:
+            TimeoutError: fewer than `min_get` came in time; they are delivered by the next call.
+            RuntimeError: more was asked for than is outstanding.
+            WorkerError: an env failed.
+        """
+        return self._receive_steps(Operation.STEP, min_get, env_index, max_get, timeout)
+
+    def async_reset_send(
+        self,
+        tensordict: TensorDictBase | None = None,
+        env_index: int | Sequence[int] | None = None,
+    ) -> None:
+        """Ask some envs for a reset and return at once; see `async_step_send`."""
+        self._send(Operation.RESET, tensordict, env_index)
+
+    def async_reset_recv(
+        self,
+        min_get: int | None = None,
+        env_index: int | None = None,
+        *,
+        max_get: int | None = None,
+        timeout: float | None = None,
+    ) -> TensorDictBase:
+        """Return results of `async_reset_send`; arguments and errors as in `async_step_recv`."""
+        return self._receive_roots(Operation.RESET, min_get, env_index, max_get, timeout)
+
+    def async_step_and_maybe_reset_send(
+        self, tensordict: TensorDictBase, env_index: int | Sequence[int] | None = None
+    ) -> None:
+        """Ask some envs for a step, and a reset if it ends the episode; see `async_step_send`."""
+        self._send(Operation.STEP_AND_MAYBE_RESET, tensordict, env_index)
+
+    def async_step_and_maybe_reset_recv(
+        self,
+        min_get: int | None = None,
+        env_index: int | None = None,
+        *,
+        max_get: int | None = None,
+        timeout: float | None = None,
+    ) -> tuple[TensorDictBase, TensorDictBase]:
+        """Return (steps, roots of the next steps); arguments and errors as in `async_step_recv`."""
+        operation = Operation.STEP_AND_MAYBE_RESET
+        came = self._receive(operation, min_get, env_index, max_get, timeout)
+        for one in came:
+            self._roots.saw(one.env, one.result[1])
+        steps = [(one.env, one.given.joined_by("next", one.result[0])) for one in came]
+        roots = [(one.env, one.result[1]) for one in came]
+        alone = env_index is not None
+        return self._assemble(steps, alone=alone), self._assemble(roots, alone=alone)
+
+    def _async_private_step_send(
+        self, tensordict: TensorDictBase, env_index: int | Sequence[int] | None = None
+    ) -> None:
+        self._send(Operation.PRIVATE_STEP, tensordict, env_index)
+
+    def _async_private_step_recv(
+        self,
+        min_get: int | None = None,
+        env_index: int | None = None,
+        *,
+        max_get: int | None = None,
+        timeout: float | None = None,
+    ) -> TensorDictBase:
+        return self._receive_roots(Operation.PRIVATE_STEP, min_get, env_index, max_get, timeout)
+
+    def _async_private_reset_send(
+        self,
+        tensordict: TensorDictBase | None = None,
+        env_index: int | Sequence[int] | None = None,
+    ) -> None:
+        self._send(Operation.PRIVATE_RESET, tensordict, env_index)
+
+    def _async_private_reset_recv(
+        self,
+        min_get: int | None = None,
+        env_index: int | None = None,
+        *,
+        max_get: int | None = None,
+        timeout: float | None = None,
+    ) -> TensorDictBase:
+        return self._receive_roots(Operation.PRIVATE_RESET, min_get, env_index, max_get, timeout)
+
+    def _send(
+        self,
+        operation: Operation,
+        td: TensorDictBase | None,
+        env_index: int | Sequence[int] | None,
+    ) -> None:
+        alone = isinstance(env_index, int)
+        envs = self._named_envs(td, env_index)
+        calls: dict[int, Values | None]
+        if td is None:
+            calls = dict.fromkeys(envs)
+        else:
+            if alone or tuple(td.batch_size) == tuple(self.env_batch_sizes[envs[0]]):
+                td = td.unsqueeze(0)
+            parts = rows(td, _HIDDEN, private=True)
+            if len(parts) != len(envs):
+                raise ValueError(f"{len(parts)} rows were given for {len(envs)} envs: {envs}")
+            calls = dict(zip(envs, parts, strict=True))
+        self._talk.send(operation, calls, alone=alone)
+
+    def _named_envs(
+        self, td: TensorDictBase | None, env_index: int | Sequence[int] | None
+    ) -> list[int]:
+        if isinstance(env_index, int):
+            envs = [env_index]
+        elif env_index is not None:
+            envs = [int(env) for env in env_index]
+        elif td is None:
+            envs = list(range(self.num_envs))
+        else:
+            envs = read_indices(td)
+        if any(not 0 <= env < self.num_envs for env in envs) or len(set(envs)) != len(envs):
+            raise ValueError(
+                f"env_index must name different envs below {self.num_envs}, got {envs}"
+            )
+        return envs
+
+    def _receive(
+        self,
+        operation: Operation,
+        min_get: int | None,
+        env_index: int | None,
+        max_get: int | None,
+        timeout: float | None,
+    ) -> list[Delivery]:
+        at_least = self.min_get if min_get is None else min_get
+        check_receive(at_least, max_get, timeout)
+        deadline = Deadline.after(timeout)
+        if env_index is not None:
+            return self._talk.receive(
+                lambda state: state.ready_single(operation, env_index), deadline
+            )
+        limit = self.num_envs if max_get is None else max_get
+        hoped = at_least if timeout is None else limit
+
+        def find(state: PoolState, hoped: int = hoped) -> tuple[int, ...] | None:
+            return state.ready_batch(operation, at_least, hoped=hoped, limit=limit)
+
+        return self._talk.receive(find, deadline, at_last=lambda state: find(state, at_least))
+
+    def _receive_steps(
+        self,
+        operation: Operation,
+        min_get: int | None,
+        env_index: int | None,
+        max_get: int | None,
+        timeout: float | None,
+    ) -> TensorDictBase:
+        came = self._receive(operation, min_get, env_index, max_get, timeout)
+        for one in came:
+            self._roots.saw(one.env, one.result)
+        parts = [(one.env, one.given.joined_by("next", one.result)) for one in came]
+        return self._assemble(parts, alone=env_index is not None)
+
+    def _receive_roots(
+        self,
+        operation: Operation,
+        min_get: int | None,
+        env_index: int | None,
+        max_get: int | None,
+        timeout: float | None,
+    ) -> TensorDictBase:
+        came = self._receive(operation, min_get, env_index, max_get, timeout)
+        for one in came:
+            self._roots.saw(one.env, one.result)
+        parts = [(one.env, one.result) for one in came]
+        return self._assemble(parts, alone=env_index is not None)
+
+    def _assemble(self, parts: list[tuple[int, Values]], *, alone: bool) -> TensorDictBase:
+        """Return results as one tensordict with `env_index`; no memory is shared with the pool."""
+        if alone:
+            [(env, values)] = parts
+            td: Any = unpack(copied(values), self.device)
+            td.set(ENV_INDEX, single_index(env, values.batch_size))
+            return td
+        batch = stacked([values for _, values in parts], self.stack, self.device)
+        own_size = batch.batch_size[1:]
+        batch.set(ENV_INDEX, stacked_index([env for env, _ in parts], own_size))
+        return batch

@@ -1,0 +1,277 @@
+"""`AsyncEnvPool`: many envs in threads or processes, stepped together or each in its own time."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torchrl.data import Composite, NonTensor
+from torchrl.envs import EnvBase
+
+from reference_impl.core.clock import Deadline
+from reference_impl.core.ownership import OwnedProcess
+from reference_impl.pool.async_calls import AsyncCalls
+from reference_impl.pool.conversation import Conversation
+from reference_impl.pool.indices import ENV_INDEX, stacked_index
+from reference_impl.pool.messages import Operation
+from reference_impl.pool.options import Options, factories
+from reference_impl.pool.roots import Roots, is_partial, like, masked
+from reference_impl.pool.values import Values, pack, rows, stacked
+from reference_impl.pool.workers import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tensordict import TensorDictBase
+
+    from reference_impl.core.channel import End
+    from reference_impl.core.ownership import StartMethod
+    from reference_impl.pool.messages import Built
+    from reference_impl.pool.options import Kwargs, Maker
+    from reference_impl.pool.values import Stack
+    from reference_impl.pool.workers import Backend
+
+_HIDDEN: Final = (ENV_INDEX, "next")
+_PARTS: Final = {
+    "input_spec": ("full_action_spec", "full_state_spec"),
+    "output_spec": ("full_observation_spec", "full_reward_spec", "full_done_spec"),
+}
+
+
+class AsyncEnvPool(AsyncCalls, EnvBase):
+    """A pool of envs, each in a thread or a process of its own, with torchrl's names.
+
+    It is an `EnvBase` whose first batch dimension counts the envs, and returns the values that
+    torchrl's `SerialEnv` returns on the same envs, plus "env_index" in the root. `step` writes
+    nothing into the caller's tensordict. Data travels by value.
+
+    If an env raises, the call raises `WorkerError` naming env, operation and cause, and the pool
+    stays usable; what the others answered to the same call of all envs is dropped. If a worker
+    dies, calls that need it raise `WorkerDied` at once, and the other envs stay usable through the
+    `async_*` calls.
+
+    Args:
+        env_makers: a callable that returns an `EnvBase`, an env, or a list of those: one an env.
+        backend: "multiprocessing" or "threading".
+        stack: "dense" (equal keys and shapes, else RuntimeError), "maybe_dense" or "lazy".
+        exchange: "queue": by value.
+        create_env_kwargs: keyword arguments of the makers, one dict for all or one for each.
+        start_method: of worker processes: "forkserver", "fork" or "spawn".
+        shutdown_timeout: seconds for ending all workers, by `close` or by garbage collection.
+        start_timeout: seconds for making all envs.
+
+    Raises:
+        ValueError: an argument has a value that is not supported; nothing was started.
+        WorkerError: an env could not be made; nothing is left running.
+    """
+
+    def __init__(  # noqa: PLR0913 - the arguments of torchrl's pool, and three more
+        self,
+        env_makers: Maker | Sequence[Maker],
+        *,
+        backend: Backend = "multiprocessing",
+        stack: Stack = "dense",
+        exchange: str = "queue",
+        create_env_kwargs: Kwargs = None,
+        start_method: StartMethod = "forkserver",
+        shutdown_timeout: float = 10.0,
+        start_timeout: float = 60.0,
+    ) -> None:
+        options = Options(
+            backend=backend,
+            stack=stack,
+            exchange=exchange,
+            start_method=start_method,
+            shutdown_timeout=shutdown_timeout,
+            start_timeout=start_timeout,
+        )
+        makers = factories(env_makers, create_env_kwargs)
+        workers = Workers(backend, start_method)
+        # Before the first worker: a collection at any later moment finds them all.
+        self.__dict__["_finalizer"] = weakref.finalize(self, workers.end, shutdown_timeout)
+        built = workers.start(makers, Deadline.after(start_timeout))
+        try:
+            self._set_specs(built)
+            super().__init__(batch_size=self._input_spec.shape, device=self._input_spec.device)
+        except BaseException:  # envs that do not go together
+            self._finalizer()
+            raise
+        self.min_get = 1
+        self.num_envs = len(makers)
+        self.env_makers = [factory.maker for factory in makers]
+        self.backend, self.stack, self.exchange = options.backend, options.stack, options.exchange
+        self.env_batch_sizes = [torch.Size(one.batch_size) for one in built]
+        self._shutdown_timeout = shutdown_timeout
+        self._workers = workers
+        self._talk = Conversation(workers.members)
+        self._roots = Roots()
+        self._fresh: dict[int, Values] = {}
+        self.is_closed = False
+
+    def _set_specs(self, built: Sequence[Built]) -> None:
+        # Part by part: a stack of whole specs of differing envs loses nested keys.
+        for name, parts in _PARTS.items():
+            stacks = {part: torch.stack([one.specs[name][part] for one in built]) for part in parts}
+            shape = stacks[parts[0]].shape
+            spec = Composite(stacks, shape=shape, device=built[0].specs.device)
+            self.__dict__[f"_{name}"] = spec
+        state = self._input_spec["full_state_spec"]
+        state.set(ENV_INDEX, NonTensor(example_data=0, shape=state.shape))
+
+    @property
+    def resolved_exchange(self) -> str:
+        """The exchange in use."""
+        return self.exchange
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """The process ids of the workers, by env; empty for threads."""
+        runners = (worker.runner for worker in self._workers.members)
+        return [runner.pid for runner in runners if isinstance(runner, OwnedProcess)]
+
+    def channels(self) -> dict[str, list[End]]:
+        """Return the owner's ends by what they carry; the channels are duplex, so each is both."""
+        ends = [worker.end for worker in self._workers.members]
+        return {"commands": ends, "results": list(ends)}
+
+    def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        """Reset all envs, or those that a reset mask in `tensordict` names.
+
+        Args:
+            tensordict: not changed; its masks ("_reset" and nested ones) say who is reset, and its
+                entries are kept for the others, as are the last root entries of those that it does
+                not hold.
+            kwargs: passed on to each env's `reset`.
+
+        Raises:
+            WorkerError: an env failed.
+        """
+        given = tensordict
+        if given is not None:
+            given = given.exclude(ENV_INDEX)
+            if is_partial(given, self.reset_keys):
+                # A masked update writes into what it is given, and pads with zeros what is missing.
+                given = self._last_roots(given).update(given.clone())
+            else:
+                given = given.copy()
+        return self._numbered(super().reset(given, **kwargs))
+
+    def step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Step all envs; return a new tensordict with the entries of `tensordict` and "next".
+
+        Raises:
+            WorkerError: an env failed.
+        """
+        # Without its index: copying that costs more than making a new one.
+        return self._numbered(super().step(tensordict.exclude(ENV_INDEX)))
+
+    def step_and_maybe_reset(
+        self, tensordict: TensorDictBase
+    ) -> tuple[TensorDictBase, TensorDictBase]:
+        """Step all envs and reset those that are done, in one round trip.
+
+        Returns:
+            the steps, as from `step`, and the roots of the next steps.
+
+        Raises:
+            WorkerError: an env failed.
+        """
+        self._one_trip = True
+        try:
+            stepped, root = super().step_and_maybe_reset(tensordict)
+        finally:
+            self._one_trip = False
+            self._fresh = {}
+        return self._numbered(stepped), self._numbered(root)
+
+    _one_trip = False
+
+    def set_seed(
+        self,
+        seed: int | None = None,
+        static_seed: bool = False,  # noqa: FBT001, FBT002 - torchrl's signature
+    ) -> int | None:
+        """Seed the envs one after the other, each with what the one before returned."""
+        for env in range(self.num_envs):
+            kwargs = {env: {"seed": seed, "static_seed": static_seed}}
+            seed = self._talk.ask(Operation.SET_SEED, {env: None}, kwargs)[env]
+        return seed
+
+    def _set_seed(self, seed: int | None) -> None:
+        self.set_seed(seed)
+
+    def close(self, *, raise_if_closed: bool = True) -> None:  # noqa: ARG002 - no error to close twice
+        """End all workers within `shutdown_timeout`; from any thread, any number of times."""
+        self.is_closed = True
+        if "_talk" in self.__dict__:
+            self._talk.close()
+            self._workers.end(self._shutdown_timeout)
+        self._finalizer.detach()
+
+    def shutdown(self) -> None:
+        """Do what `close` does."""
+        self.close()
+
+    def __del__(self) -> None:
+        """Do nothing: the finalizer ends the workers, without this object."""
+
+    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        given = rows(tensordict, _HIDDEN, private=False)
+        moved = masked(tensordict, ("_step",), self.num_envs)
+        calls = {env: values for env, values in enumerate(given) if moved[env]}
+        if self._one_trip:
+            both = self._talk.ask(Operation.STEP_THEN_RESET, calls)
+            came = {env: result[0] for env, result in both.items()}
+            self._fresh = {env: result[1] for env, result in both.items() if result[1] is not None}
+        else:
+            came = self._talk.ask(Operation.PRIVATE_STEP, calls)
+        for env, values in came.items():
+            self._roots.saw(env, values)
+        for env in range(self.num_envs):
+            if env not in came:
+                came[env] = like(came[min(came)], given[env])
+        return self._stack(came)
+
+    def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        envs = range(self.num_envs)
+        named = masked(tensordict, self.reset_keys, self.num_envs)
+        given: Sequence[Values | None] = [None] * self.num_envs
+        if tensordict is not None:
+            given = rows(tensordict, (ENV_INDEX,), private=False)
+        fresh = {env: values for env, values in self._fresh.items() if named[env]}
+        missing = {env: _or_none(given[env]) for env in envs if named[env] and env not in fresh}
+        if missing:
+            fresh |= self._talk.ask(Operation.RESET, missing, dict.fromkeys(missing, kwargs))
+        for env, values in fresh.items():
+            self._roots.saw(env, values)
+        if len(fresh) < self.num_envs:
+            template = fresh[min(fresh)] if fresh else self._root_form()
+            for env in envs:
+                if env not in fresh:
+                    fresh[env] = self._roots.like(template, env, given[env])
+        return self._numbered(self._stack(fresh))
+
+    def _last_roots(self, given: TensorDictBase) -> TensorDictBase:
+        form = self._root_form()
+        parts = enumerate(rows(given, (ENV_INDEX,), private=False))
+        return self._stack({env: self._roots.like(form, env, part) for env, part in parts})
+
+    def _root_form(self) -> Values:
+        """Return the root of one env, in zeros."""
+        zero = self.full_observation_spec.zero()
+        zero.update(self.full_done_spec.zero())
+        return pack(zero[0])
+
+    def _stack(self, by_env: Mapping[int, Values]) -> TensorDictBase:
+        return stacked([by_env[env] for env in sorted(by_env)], self.stack, self.device)
+
+    def _numbered(self, td: TensorDictBase) -> TensorDictBase:
+        if self._one_trip:
+            return td  # at the end of the trip
+        td.set(ENV_INDEX, stacked_index(range(self.num_envs), td.batch_size[1:]))
+        return td
+
+
+def _or_none(values: Values | None) -> Values | None:
+    return values if values is not None and values.entries else None

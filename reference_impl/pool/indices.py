@@ -1,0 +1,62 @@
+"""`env_index`: which env a row belongs to, as torchrl's pools say it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from tensordict import NonTensorData, NonTensorStack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tensordict import TensorDictBase
+
+ENV_INDEX: Final = "env_index"
+
+
+def single_index(env: int, batch_size: Sequence[int]) -> NonTensorData:
+    """Return the entry for one env's own tensordict."""
+    return NonTensorData(env, batch_size=batch_size)
+
+
+def stacked_index(envs: Iterable[int], batch_size: Sequence[int]) -> NonTensorStack:
+    """Return a new entry for a stack of envs of one batch size."""
+    size = tuple(batch_size)
+    return NonTensorStack(*(_element(env, size) for env in envs))
+
+
+_ELEMENTS: dict[tuple[int, tuple[int, ...]], NonTensorData] = {}
+
+
+def _element(env: int, batch_size: tuple[int, ...]) -> NonTensorData:
+    # Making these anew would cost a third of what the pool adds to a round of steps.
+    found = _ELEMENTS.get((env, batch_size))
+    if found is None or found.data != env:  # somebody wrote into one that was handed out
+        found = _ELEMENTS[env, batch_size] = single_index(env, batch_size)
+    return found
+
+
+def read_indices(td: TensorDictBase) -> list[int]:
+    """Return the env index of each row of `td`; one, if it says only one.
+
+    Raises:
+        KeyError: `td` has no `env_index`.
+    """
+    entry = td.get(ENV_INDEX, None)
+    if entry is None:
+        raise KeyError(f"{ENV_INDEX!r} is missing: pass env_index, or set it in the tensordict")
+    if isinstance(entry, NonTensorData):
+        content = entry.data
+    elif isinstance(entry, torch.Tensor | NonTensorStack):
+        content = entry.tolist()
+    else:
+        content = entry
+    rows = content if isinstance(content, list) else [content]
+    return [_first(row) for row in rows]
+
+
+def _first(content: Any) -> int:
+    while isinstance(content, list):
+        content = content[0]
+    return int(content)

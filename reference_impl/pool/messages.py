@@ -1,0 +1,88 @@
+"""What a pool and its workers say to each other; each `Call` gets one `Done` or `Failed`."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reference_impl.pool.values import Values
+
+
+class Operation(enum.Enum):
+    """What a worker can be asked; the value is the name that users meet in errors."""
+
+    RESET = "reset"
+    STEP = "step"
+    STEP_AND_MAYBE_RESET = "step_and_maybe_reset"
+    PRIVATE_RESET = "_reset"
+    PRIVATE_STEP = "_step"
+    STEP_THEN_RESET = "step_and_maybe_reset (all envs)"
+    SET_SEED = "set_seed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A request to one env.
+
+    Attributes:
+        request: its id, never used again by this pool.
+        operation: what to do.
+        values: the env's row of the caller's tensordict; None if there is none.
+        kwargs: further keyword arguments of the env's method.
+    """
+
+    request: int
+    operation: Operation
+    values: Values | None
+    kwargs: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """The request to close the env and end; it has no reply but the end itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The reply to a call that went well; `result` depends on the operation."""
+
+    request: int
+    result: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The reply to a call that raised.
+
+    Attributes:
+        request: the id of the call.
+        cause: the exception in one line.
+        traceback: the worker's formatted traceback.
+    """
+
+    request: int
+    cause: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """The first message of a worker: its env is there.
+
+    Attributes:
+        specs: the env's `specs`.
+        batch_size: the env's own batch size.
+    """
+
+    specs: Any
+    batch_size: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotBuilt:
+    """The only message of a worker whose env could not be made."""
+
+    cause: str
+    traceback: str

@@ -1,0 +1,267 @@
+"""Who was asked what, who answered, and what a receiving call may have: decided, not waited for.
+
+A request is *open* until it is answered, *ready* from then until it is delivered, and *owed* if its
+caller gave up on it before the answer came: that answer is dropped by its id. An env is *busy*
+while a request of it is open or ready. Losing an env answers all its open requests with the loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from reference_impl.core.errors import Closed, WorkerDied, WorkerError
+from reference_impl.pool.messages import Done, Failed, Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+OWED_MAX: Final = (
+    8  # unanswered requests that an env may have from calls that gave up: bounds its inbox
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """Why an env cannot be reached any more.
+
+    Attributes:
+        exitcode: of its process, if known.
+        reason: in words, where it is not simply the death of the worker; else "".
+    """
+
+    exitcode: int | None = None
+    reason: str = ""
+
+
+class Delivery(NamedTuple):
+    """One result: the env, what its call came with, and what it answered."""
+
+    env: int
+    given: Any
+    result: Any
+
+
+@dataclass(slots=True)
+class _Request:
+    env: int
+    operation: Operation
+    alone: bool  # to be received by its env index, not in a batch
+    given: object  # what the caller sent along, kept for the result
+    answer: Done | Failed | Lost | None = None
+
+
+class PoolState:
+    """The ledger of one pool."""
+
+    def __init__(self, num_envs: int) -> None:
+        self._requests: dict[int, _Request] = {}  # by id, hence in the order of asking
+        self._arrived: list[int] = []  # ids of ready requests in the order of their answers
+        self._owed: dict[int, set[int]] = {env: set() for env in range(num_envs)}
+        self._lost: dict[int, Lost] = {}
+        self._next_id = 1
+        self._closed = False
+        self.dropped = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether the pool was closed."""
+        return self._closed
+
+    @property
+    def lost(self) -> dict[int, Lost]:
+        """Return the envs that cannot be reached, and why."""
+        return dict(self._lost)
+
+    def busy(self) -> frozenset[int]:
+        """Return the envs with a request that is not delivered yet."""
+        return frozenset(request.env for request in self._requests.values())
+
+    def begin(
+        self, operation: Operation, calls: Mapping[int, object], *, alone: bool = False
+    ) -> tuple[int, ...]:
+        """Open one request for each env in `calls` and return their ids; all or none.
+
+        Args:
+            operation: what is asked.
+            calls: by env, what comes back with the answer (the values that were sent).
+            alone: whether they are received by their env index instead of in a batch.
+
+        Raises:
+            Closed: the pool is closed.
+            WorkerDied: one of the envs is lost.
+            RuntimeError: one of them is busy.
+        """
+        self._check_open()
+        envs = list(calls)
+        for env in envs:
+            if env in self._lost:
+                raise self._error(env, operation, self._lost[env])
+        busy = self.busy().union(env for env, owed in self._owed.items() if len(owed) >= OWED_MAX)
+        if not busy.isdisjoint(envs):
+            raise RuntimeError(
+                f"some envs are still busy: asked {envs} for {operation.value}, "
+                f"busy are {sorted(busy)}; receive their results first"
+            )
+        ids = tuple(range(self._next_id, self._next_id + len(envs)))
+        self._next_id += len(envs)
+        for id_, (env, given) in zip(ids, calls.items(), strict=True):
+            self._requests[id_] = _Request(env, operation, alone, given)
+        return ids
+
+    def retract(self, ids: Iterable[int]) -> None:
+        """Forget requests that were never sent."""
+        for id_ in ids:
+            self._requests.pop(id_, None)
+
+    def abandon(self, ids: Iterable[int]) -> None:
+        """Give up on requests: ready answers are dropped now, open ones when they come."""
+        for id_ in ids:
+            request = self._requests.pop(id_, None)
+            if request is None:
+                continue
+            if request.answer is None:
+                self._owed[request.env].add(id_)
+            else:
+                self._arrived.remove(id_)
+                self.dropped += 1
+
+    def answer(self, env: int, reply: Done | Failed) -> bool:
+        """Take a reply; return False if it was dropped: unknown, given up on, or a repetition."""
+        request = self._requests.get(reply.request)
+        if request is not None and request.env == env and request.answer is None:
+            request.answer = reply
+            self._arrived.append(reply.request)
+            return True
+        self._owed[env].discard(reply.request)
+        self.dropped += 1
+        return False
+
+    def lose(self, env: int, lost: Lost) -> None:
+        """Take note that `env` cannot be reached any more; only the first reason counts."""
+        if env in self._lost:
+            return
+        self._lost[env] = lost
+        self._owed[env].clear()
+        for id_, request in self._requests.items():
+            if request.env == env and request.answer is None:
+                request.answer = lost
+                self._arrived.append(id_)
+
+    def oldest_unanswered(self, env: int) -> int | None:
+        """Return the id of the first request that `env` has not answered, given up on or not."""
+        open_ids = {
+            id_
+            for id_, request in self._requests.items()
+            if request.env == env and request.answer is None
+        }
+        return min(open_ids | self._owed[env], default=None)
+
+    def close(self) -> None:
+        """Refuse everything from now on."""
+        self._closed = True
+
+    def outstanding(self, operation: Operation) -> int:
+        """Return how many results of batches of `operation` are still to be received."""
+        return len(self._batch(operation))
+
+    def ready_batch(
+        self, operation: Operation, min_get: int, *, hoped: int, limit: int
+    ) -> tuple[int, ...] | None:
+        """Return the ids that a batch may have now, in the order of their envs; None: wait on.
+
+        Args:
+            operation: what was asked.
+            min_get: fewer are no batch.
+            hoped: wait on below this many, unless nothing more is outstanding.
+            limit: never return more.
+
+        Raises:
+            RuntimeError: fewer than `min_get` are outstanding: they can never come.
+            WorkerError: one of them failed; it is delivered by this, the others stay.
+            Closed: the pool is closed.
+        """
+        self._check_open()
+        waited_for = self._batch(operation)
+        if min_get > len(waited_for):
+            raise RuntimeError(
+                f"cannot receive {min_get} results of {operation.value}: "
+                f"only {len(waited_for)} are outstanding"
+            )
+        ready = [id_ for id_ in self._arrived if id_ in waited_for]
+        self._raise_first_failure(ready)
+        if len(ready) < min(hoped, len(waited_for)):
+            return None
+        return self._in_env_order(ready[:limit])
+
+    def ready_single(self, operation: Operation, env: int) -> tuple[int, ...] | None:
+        """Return the id of what `env` answered to `operation`; None: wait on.
+
+        Raises:
+            RuntimeError: nothing is outstanding.
+            WorkerError: it failed.
+            Closed: the pool is closed.
+        """
+        self._check_open()
+        found = tuple(
+            id_
+            for id_, request in self._requests.items()
+            if request.env == env and request.operation is operation
+        )
+        if not found:
+            raise RuntimeError(
+                f"cannot receive a result of {operation.value} from env {env}: none is outstanding"
+            )
+        return self.ready_group(found)
+
+    def ready_group(self, ids: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Return `ids` once all of them are answered; None: wait on.
+
+        Raises:
+            WorkerError: one of them failed; it is delivered by this.
+            Closed: the pool is closed.
+        """
+        self._check_open()
+        self._raise_first_failure([id_ for id_ in self._arrived if id_ in ids])
+        if any(self._requests[id_].answer is None for id_ in ids):
+            return None
+        return ids
+
+    def deliver(self, ids: Sequence[int]) -> list[Delivery]:
+        """Hand out answered requests and forget them."""
+        out = []
+        for id_ in ids:
+            request = self._requests.pop(id_)
+            self._arrived.remove(id_)
+            assert isinstance(request.answer, Done)
+            out.append(Delivery(request.env, request.given, request.answer.result))
+        return out
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed("the pool is closed")
+
+    def _batch(self, operation: Operation) -> set[int]:
+        return {
+            id_
+            for id_, request in self._requests.items()
+            if request.operation is operation and not request.alone
+        }
+
+    def _in_env_order(self, ids: list[int]) -> tuple[int, ...]:
+        return tuple(sorted(ids, key=lambda id_: self._requests[id_].env))
+
+    def _raise_first_failure(self, ids: list[int]) -> None:
+        for id_ in ids:
+            request = self._requests[id_]
+            if not isinstance(request.answer, Done):
+                assert request.answer is not None
+                del self._requests[id_]
+                self._arrived.remove(id_)
+                raise self._error(request.env, request.operation, request.answer)
+
+    @staticmethod
+    def _error(env: int, operation: Operation, failure: Failed | Lost) -> WorkerError:
+        if isinstance(failure, Failed):
+            return WorkerError(env, operation.value, failure.cause, failure.traceback)
+        return WorkerDied(env, operation.value, failure.exitcode, failure.reason)

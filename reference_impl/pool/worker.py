@@ -1,0 +1,161 @@
+"""The worker of a pool: one env, one channel, one reply a call; the same in threads and processes."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, assert_never
+
+import torch
+from torchrl.envs import EnvBase
+
+from reference_impl.core import channel
+from reference_impl.core.clock import NEVER
+from reference_impl.pool.messages import Built, Call, Done, Failed, NotBuilt, Operation, Stop
+from reference_impl.pool.values import Values, copied, pack, unpack
+
+if TYPE_CHECKING:
+    from tensordict import TensorDictBase
+
+    from reference_impl.core.channel import End
+    from reference_impl.pool.factories import Factory
+
+
+# Making an `EnvBase` sets and removes attributes of its class for a moment: two threads that make
+# envs of one class at a time would see each other's.
+_ONE_AT_A_TIME: Final = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What a worker is started with.
+
+    Attributes:
+        end: its end of the channel.
+        factory: makes the env.
+        own_process: whether it has a process to itself; then what it sends is copied by the
+            channel.
+        inherited: ends of other channels that came along with a fork; they are let go.
+    """
+
+    end: End
+    factory: Factory
+    own_process: bool
+    inherited: tuple[End, ...] = ()
+
+
+def serve(serving: Serving) -> None:
+    """Build the env and answer calls until asked to stop or the channel is over."""
+    for end in serving.inherited:
+        channel.abandon(end)
+    if serving.own_process:
+        torch.set_num_threads(
+            1
+        )  # as many workers as cores: more threads would only wait for each other
+    try:
+        env = _build(serving)
+        if env is not None:
+            try:
+                _answer_calls(env, serving)
+            finally:
+                env.close(raise_if_closed=False)
+    except channel.ChannelClosed:
+        return  # the owner is gone or has no more use for this worker
+    finally:
+        channel.close(serving.end)
+
+
+def _build(serving: Serving) -> EnvBase | None:
+    try:
+        with contextlib.nullcontext() if serving.own_process else _ONE_AT_A_TIME:
+            env = serving.factory.make()
+        built = Built(specs=env.specs.clone(), batch_size=tuple(env.batch_size))
+        channel.send(serving.end, built)
+    except channel.ChannelClosed:
+        raise
+    except Exception as error:  # noqa: BLE001 - the owner reports it
+        cause, text = _describe(error)
+        channel.send(serving.end, NotBuilt(cause=cause, traceback=text))
+        channel.flush((serving.end,), (), NEVER)
+        return None
+    return env
+
+
+def _answer_calls(env: EnvBase, serving: Serving) -> None:
+    end = serving.end
+    while True:
+        channel.wait((end,), (), NEVER)
+        message: Call | Stop = channel.recv(end)
+        if isinstance(message, Stop):
+            return
+        try:
+            result = _execute(env, message, shared=not serving.own_process)
+            if not serving.own_process:
+                result = _by_value(result)
+            channel.send(end, Done(request=message.request, result=result))
+        except channel.ChannelClosed:
+            raise
+        except BaseException as error:
+            if serving.own_process and not isinstance(error, Exception):
+                raise  # an exit ends this process; in a thread it could only end the pool's worker
+            cause, text = _describe(error)
+            channel.send(end, Failed(request=message.request, cause=cause, traceback=text))
+
+
+def _execute(env: EnvBase, call: Call, *, shared: bool) -> Any:
+    td = None
+    if call.values is not None:
+        td = unpack(copied(call.values) if shared else call.values, env.device)
+    match call.operation:
+        case Operation.RESET:
+            return pack(env.reset(td, **call.kwargs))
+        case Operation.PRIVATE_RESET:
+            return pack(env._reset(td, **call.kwargs))  # noqa: SLF001 - the verb that was asked for
+        case Operation.STEP:
+            return pack(env.step(_given(td)).get("next"))
+        case Operation.PRIVATE_STEP:
+            return pack(env._step(_given(td)))  # noqa: SLF001 - the verb that was asked for
+        case Operation.STEP_AND_MAYBE_RESET:
+            stepped = env.step(_given(td))
+            following = copied(
+                pack(stepped.get("next"))
+            )  # an env may reuse its arrays in the reset
+            return following, pack(env.maybe_reset(env.step_mdp(stepped)))
+        case Operation.STEP_THEN_RESET:
+            return _step_then_reset(env, _given(td))
+        case Operation.SET_SEED:
+            return env.set_seed(**call.kwargs)
+    assert_never(call.operation)
+
+
+def _step_then_reset(env: EnvBase, td: TensorDictBase) -> tuple[Values, Values | None]:
+    # Not `step`: the pool checks and completes shapes for all envs at once, as SerialEnv does.
+    following = env._step(td)  # noqa: SLF001 - what SerialEnv asks of each env
+    EnvBase._complete_done(env.full_done_spec, following)  # noqa: SLF001 - before `done` is read
+    if not any(bool(following.get(key).any()) for key in env.done_keys):
+        return pack(following), None
+    root = following.select(*env.done_keys)
+    if not env.any_done(root):  # sets the masks; a `done` below another one does not count
+        return pack(following), None
+    kept = copied(pack(following))  # an env may reuse its arrays in the reset
+    return kept, pack(env.reset(root.select(*env.reset_keys, strict=False)))
+
+
+def _given(td: TensorDictBase | None) -> TensorDictBase:
+    assert td is not None
+    return td
+
+
+def _by_value(result: Any) -> Any:
+    if isinstance(result, Values):
+        return copied(result)
+    if isinstance(result, tuple):
+        return tuple(_by_value(part) for part in result)
+    return result
+
+
+def _describe(error: BaseException) -> tuple[str, str]:
+    lines = traceback.format_exception_only(error)
+    return lines[-1].strip(), "".join(traceback.format_exception(error))

@@ -1,0 +1,198 @@
+"""The workers of one pool: started together, ended together, never holding the pool."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from reference_impl.core import channel, shutdown
+from reference_impl.core.clock import Deadline
+from reference_impl.core.errors import WorkerDied, WorkerError
+from reference_impl.core.ownership import OwnedProcess, start_process, start_thread
+from reference_impl.pool.messages import Built, NotBuilt, Stop
+from reference_impl.pool.state import Lost
+from reference_impl.pool.worker import Serving, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reference_impl.core.channel import End
+    from reference_impl.core.ownership import OwnedThread, StartMethod
+    from reference_impl.pool.factories import Factory
+
+Backend = Literal["multiprocessing", "threading"]
+_LOG: Final = logging.getLogger(__name__)
+_CONSTRUCTION: Final = "construction"
+_EXIT_S: Final = (
+    0.2  # what a process that hung up gets to be seen as gone, so that its exit code is known
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One worker: what runs it, and the owner's end of its channel."""
+
+    runner: OwnedProcess | OwnedThread
+    end: End
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self.runner.alive
+
+    @property
+    def sentinels(self) -> tuple[int, ...]:
+        """What becomes readable when its process is gone; empty for a thread."""
+        return (self.runner.sentinel,) if isinstance(self.runner, OwnedProcess) else ()
+
+    def ask(self) -> None:
+        """Ask it to end."""
+        with contextlib.suppress(channel.ChannelClosed):  # then it has been told already
+            channel.send(self.end, Stop())
+
+    def terminate(self) -> None:
+        """Tell it to end at once: a signal, or for a thread the end of its channel."""
+        if isinstance(self.runner, OwnedProcess):
+            self.runner.terminate()
+        else:
+            channel.close(self.end)
+
+    def kill(self) -> None:
+        """End its process; a thread cannot be ended from outside."""
+        if isinstance(self.runner, OwnedProcess):
+            self.runner.kill()
+
+    def join(self, deadline: Deadline) -> bool:
+        """Wait for its end; return whether it ended."""
+        return self.runner.join(deadline)
+
+    def release(self) -> None:
+        """Give back what the operating system holds for it; the channel is over."""
+        channel.close(self.end)
+        if isinstance(self.runner, OwnedProcess):
+            self.runner.release()
+
+    def post_mortem(self) -> Lost:
+        """Return why a worker whose channel is over or whose process is gone cannot be reached."""
+        if not isinstance(self.runner, OwnedProcess):
+            return Lost(reason="" if not self.alive else "its channel is closed")
+        if self.runner.join(Deadline.after(_EXIT_S)):
+            return Lost(exitcode=self.runner.exitcode)
+        return Lost(reason="its channel is closed")
+
+
+class Workers:
+    """All workers of a pool; `end` is the one way out, from any thread and any number of times."""
+
+    def __init__(self, backend: Backend, start_method: StartMethod) -> None:
+        self._backend: Final = backend
+        self._start_method: Final = start_method
+        self._owner_pid = os.getpid()
+        self._ending = (
+            threading.Lock()
+        )  # the second to call `end` waits for the first: ended is ended
+        self.members: list[Worker] = []
+
+    def start(self, factories: Sequence[Factory], deadline: Deadline) -> list[Built]:
+        """Start one worker a factory and wait until all envs are there.
+
+        Raises:
+            WorkerError: an env could not be made in time; every worker was ended.
+        """
+        try:
+            built: list[Built] = []
+            for index, factory in enumerate(factories):
+                self._start_one(index, factory)
+                if self._backend == "threading":  # threads make their envs one after the other
+                    built += self._await_built(index, deadline)
+            return built or self._await_built(0, deadline)
+        except BaseException:
+            self.end(_no_longer_than(deadline))
+            raise
+
+    def end(self, timeout_s: float | None) -> None:
+        """End all workers within `timeout_s`; a forked copy of the owner leaves them alone.
+
+        Threads that do not return from their env cannot be ended: they are logged and left.
+        """
+        if os.getpid() != self._owner_pid:
+            return
+        deadline = Deadline.after(timeout_s)
+        left = deadline.left()
+        if not self._ending.acquire(timeout=-1 if left is None else left):
+            return
+        try:
+            stuck = shutdown.stop(self.members, deadline)
+            for index in sorted(stuck):
+                _LOG.warning("worker %d did not end within %s s and is left", index, timeout_s)
+            for worker in self.members:
+                worker.release()
+        finally:
+            self._ending.release()
+
+    def _start_one(self, index: int, factory: Factory) -> None:
+        processes = self._backend == "multiprocessing"
+        ours, theirs = channel.pair("process" if processes else "thread")
+        # A forked child holds copies of the ends of the workers before it, and of ours.
+        inherited = (ours, *(worker.end for worker in self.members))
+        serving = Serving(
+            end=theirs,
+            factory=factory,
+            own_process=processes,
+            inherited=inherited if processes and self._start_method == "fork" else (),
+        )
+        name = f"env-{index}"
+        runner: OwnedProcess | OwnedThread
+        try:
+            if processes:
+                runner = start_process(
+                    serve, (serving,), name=name, start_method=self._start_method
+                )
+                channel.abandon(theirs)
+            else:
+                runner = start_thread(serve, (serving,), name=name)
+        except Exception as error:  # noqa: BLE001 - raised again with the worker's name
+            channel.close(ours)
+            channel.close(theirs)
+            cause = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+            text = traceback.format_exc()
+            raise WorkerError(index, _CONSTRUCTION, cause, text) from None
+        self.members.append(Worker(runner, ours))
+
+    def _await_built(self, first: int, deadline: Deadline) -> list[Built]:
+        started = range(first, len(self.members))
+        built: dict[int, Built] = {}
+        while len(built) < len(started):
+            waiting = {i: self.members[i] for i in started if i not in built}
+            sentinels = [fd for worker in waiting.values() for fd in worker.sentinels]
+            ready = channel.wait([w.end for w in waiting.values()], sentinels, deadline)
+            if not ready:
+                raise WorkerError(min(waiting), _CONSTRUCTION, "the env was not made in time")
+            for index, worker in waiting.items():
+                if worker.end in ready or not ready.isdisjoint(worker.sentinels):
+                    built[index] = _first_message(index, worker)
+        return [built[index] for index in started]
+
+
+def _first_message(index: int, worker: Worker) -> Built:
+    channel.wait((worker.end,), (), Deadline.after(0.0))  # what it said before it went counts
+    if not worker.end.has_message():
+        lost = worker.post_mortem()
+        raise WorkerDied(index, _CONSTRUCTION, lost.exitcode, lost.reason)
+    try:
+        message: Built | NotBuilt = channel.recv(worker.end)
+    except Exception as error:  # noqa: BLE001 - raised again with the worker's name
+        raise WorkerError(index, _CONSTRUCTION, repr(error), traceback.format_exc()) from None
+    if isinstance(message, NotBuilt):
+        raise WorkerError(index, _CONSTRUCTION, message.cause, message.traceback)
+    return message
+
+
+def _no_longer_than(deadline: Deadline) -> float:
+    left = deadline.left()
+    return 2.0 if left is None else min(2.0, left)

@@ -1,0 +1,191 @@
+"""Requests to several workers at once, each answered once, under one deadline: the thin shell around the ledger."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from reference_impl.core import channel
+from reference_impl.core.channel import ChannelClosed, End
+from reference_impl.core.clock import Deadline
+from reference_impl.core.errors import Closed
+from reference_impl.core.ownership import OwnedProcess, OwnedThread
+from reference_impl.weights.errors import AnswerTimeout, error_of
+from reference_impl.weights.ledger import UNANSWERED_MAX, Died, Failed, Ledger
+from reference_impl.weights.messages import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from reference_impl.weights.messages import Answer
+
+_END_WAIT_S: Final = 0.5  # a closed channel and the end of its worker arrive in either order
+
+Owned: TypeAlias = OwnedProcess | OwnedThread
+
+
+@dataclass(slots=True)
+class Peer:
+    """One worker as its owner sees it.
+
+    Attributes:
+        end: the owner's end of the channel to it.
+        owned: the process or thread; None if somebody else watches it.
+    """
+
+    end: End
+    owned: Owned | None = None
+
+    @property
+    def sentinel(self) -> int | None:
+        """What to wait on for its death; None for a thread, whose channel says so."""
+        return self.owned.sentinel if isinstance(self.owned, OwnedProcess) else None
+
+
+class Conversation:
+    """Asks workers and gathers their answers.
+
+    Attributes:
+        ledger: the book of what was asked and answered.
+        peers: the workers by index.
+    """
+
+    def __init__(self, num_workers: int) -> None:
+        self.ledger = Ledger(num_workers)
+        self.peers: dict[int, Peer] = {}
+        self._closed = False
+        # Guards the ledger and the receiving from all ends: two askers at once would take each other's answers.
+        self._turn = threading.Lock()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
+    @contextmanager
+    def turn(self, operation: str, deadline: Deadline) -> Iterator[None]:
+        """Hold the conversation; all else that is asked waits meanwhile.
+
+        Raises:
+            Closed: it is, or was closed while the turn lasted.
+            AnswerTimeout: others held it until the deadline; nothing was asked.
+        """
+        left = deadline.left()
+        if not self._turn.acquire(timeout=-1 if left is None else left):
+            raise AnswerTimeout((), operation, 0)
+        try:
+            if self._closed:
+                raise Closed(f"{operation}: the workers are closed")
+            yield
+        finally:
+            self._turn.release()
+
+    def ask(
+        self, request_id: int, message: object, operation: str, deadline: Deadline
+    ) -> dict[int, Answer]:
+        """Send `message` to every target of an open request, wait for all, and return the answers by worker.
+
+        Ends once every target has answered or is lost, or the deadline has come; the request is
+        over then.
+
+        Raises:
+            WorkerError: workers failed, died, or had too much left to answer; all of them are
+                named.
+            AnswerTimeout: workers were only late.
+            Closed: `close` was called meanwhile.
+        """
+        for worker in self.ledger.waiting(request_id):
+            self._post(worker, request_id, message)
+        return self.gather(request_id, operation, deadline)
+
+    def gather(self, request_id: int, operation: str, deadline: Deadline) -> dict[int, Answer]:
+        """Do what `ask` does for a request whose message has reached the workers already."""
+        answers: dict[int, Answer] = {}
+        try:
+            while waiting := self.ledger.waiting(request_id):
+                over = deadline.expired  # read first: what is there at the deadline still counts
+                self._look(waiting, deadline, answers.__setitem__)
+                if over:
+                    break
+        finally:
+            conclusion = self.ledger.conclude(request_id)
+        if self._closed:
+            raise Closed(f"{operation}: the workers were closed meanwhile")
+        error = error_of(conclusion, operation)
+        if error is not None:
+            raise error
+        return answers
+
+    def begin(self, targets: tuple[int, ...], version: int | None = None) -> int:
+        """Open a request as `Ledger.begin` does, once late answers to earlier ones are taken in."""
+        late = [worker for worker in self.peers if self.ledger.unanswered(worker)]
+        if late:
+            self._look(late, Deadline.after(0.0), lambda _w, _a: None)
+        return self.ledger.begin(targets, version)
+
+    def close(self) -> None:
+        """Hang up on every worker; whoever waits for one is told. Takes no lock of ours: it may run in a finalizer."""
+        self._closed = True
+        for peer in self.peers.values():
+            channel.close(peer.end)
+
+    @contextmanager
+    def quiet(self, wait_s: float) -> Iterator[bool]:
+        """Hold the conversation if whoever has the turn leaves it in time; yield whether it is held."""
+        held = self._turn.acquire(timeout=wait_s)
+        try:
+            yield held
+        finally:
+            if held:
+                self._turn.release()
+
+    def _post(self, worker: int, request_id: int, message: object) -> None:
+        if self.ledger.unanswered(worker) > UNANSWERED_MAX:
+            cause = f"it has not answered {UNANSWERED_MAX} earlier requests"
+            self.ledger.on_unsent(worker, request_id, Failure(cause=cause, traceback=""))
+            return
+        try:
+            channel.send(self.peers[worker].end, message)
+        except ChannelClosed:
+            self._on_closed(worker)
+
+    def _look(
+        self,
+        workers: Iterable[int],
+        deadline: Deadline,
+        on_answer: Callable[[int, Answer], None],
+    ) -> None:
+        """Wait for something of `workers`, up to the deadline, and enter all that is there."""
+        present = {
+            w: p for w, p in self.peers.items() if w in workers and w not in self.ledger.lost
+        }
+        sentinels = {p.sentinel: w for w, p in present.items() if p.sentinel is not None}
+        ready = channel.wait([p.end for p in present.values()], sentinels, deadline)
+        for worker, peer in present.items():
+            if peer.end in ready:
+                self._take_all(worker, peer, on_answer)
+        for sentinel, worker in sentinels.items():
+            if sentinel in ready:  # after its last words were taken
+                self._on_closed(worker)
+
+    def _take_all(self, worker: int, peer: Peer, on_answer: Callable[[int, Answer], None]) -> None:
+        try:
+            while channel.wait([peer.end], (), Deadline.after(0.0)):
+                answer: Answer = channel.recv(peer.end)
+                if self.ledger.on_answer(worker, answer.request_id, answer.failure) is None:
+                    on_answer(worker, answer)
+        except ChannelClosed:
+            self._on_closed(worker)
+
+    def _on_closed(self, worker: int) -> None:
+        """Enter why a worker can no longer be reached: it is dead, or only its channel is closed."""
+        owned = self.peers[worker].owned
+        # A process that is going closes its descriptors first, and can be waited for only then.
+        if owned is None or owned.join(Deadline.after(0.0 if self._closed else _END_WAIT_S)):
+            exitcode = owned.exitcode if isinstance(owned, OwnedProcess) else None
+            self.ledger.on_lost(worker, Died(exitcode=exitcode))
+        else:
+            failure = Failure(cause="the channel to it is closed", traceback="")
+            self.ledger.on_lost(worker, Failed(failure=failure))

@@ -1,0 +1,113 @@
+"""Backends that do to their process what a test harness has to survive, each in its second step."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from harness.ports.pool import Batch, Floats
+from tests.backends.serial import SerialPool, backend_over
+
+HOURS = 3600.0
+
+
+class _Hostile(SerialPool):
+    """Behaves in the first step."""
+
+    steps = 0
+
+    def step(self, actions: Floats) -> Batch:
+        self.steps += 1
+        if self.steps == 2:
+            self.strike()
+        return super().step(actions)
+
+    def strike(self) -> None:
+        raise NotImplementedError
+
+
+class Deadlocks(_Hostile):
+    def strike(self) -> None:
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+
+
+class Spins(_Hostile):
+    def strike(self) -> None:
+        while True:
+            pass
+
+
+class IsStopped(_Hostile):
+    def strike(self) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+class Segfaults(_Hostile):
+    def strike(self) -> None:
+        ctypes.string_at(0)
+
+
+class Exits(_Hostile):
+    def strike(self) -> None:
+        os._exit(7)
+
+
+class ExitsQuietly(_Hostile):
+    def strike(self) -> None:
+        os._exit(0)
+
+
+class FloodsStderr(_Hostile):
+    def strike(self) -> None:
+        for _ in range(400):
+            os.write(2, b"x" * 99_999 + b"\n")
+
+
+class LeavesGrandchildren(_Hostile):
+    def strike(self) -> None:
+        for own_session in (False, True):
+            if os.fork() == 0:
+                if own_session:
+                    os.setsid()
+                if os.fork() == 0:
+                    time.sleep(HOURS)
+                os._exit(0)
+
+
+class UnlinksItsJournal(_Hostile):
+    def strike(self) -> None:
+        for fd in os.listdir("/proc/self/fd"):
+            target = os.readlink(f"/proc/self/fd/{fd}")
+            if target.endswith("journal.jsonl"):
+                Path(target).unlink()
+                return
+
+
+class Raises(_Hostile):
+    def strike(self) -> None:
+        raise SystemExit(3)
+
+
+class KillsItsGuardian(_Hostile):
+    def strike(self) -> None:
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(HOURS)
+
+
+deadlocks = backend_over(Deadlocks, "deadlocks")
+spins = backend_over(Spins, "spins")
+is_stopped = backend_over(IsStopped, "is_stopped")
+segfaults = backend_over(Segfaults, "segfaults")
+exits = backend_over(Exits, "exits")
+exits_quietly = backend_over(ExitsQuietly, "exits_quietly")
+floods_stderr = backend_over(FloodsStderr, "floods_stderr")
+leaves_grandchildren = backend_over(LeavesGrandchildren, "leaves_grandchildren")
+unlinks_its_journal = backend_over(UnlinksItsJournal, "unlinks_its_journal")
+raises = backend_over(Raises, "raises")
+kills_its_guardian = backend_over(KillsItsGuardian, "kills_its_guardian")

@@ -1,0 +1,239 @@
+"""Every pool adapter keeps the contract of its port, whatever the backend behind it is worth."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import typing
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from harness.adapters import gymnasium as gymnasium_adapter
+from harness.model import probe
+from harness.payloads.env import CountingEnvFactory
+from harness.ports import pool as port
+from tests.conformance.conftest import close_and_drop
+
+NUM_ENVS = 2
+DEADLINE_S = 5.0
+RECEIVE_S = 2.0  # torchrl waits for as long also when everything is in
+ADAPTER_LINES_MAX = 80
+TYPES = typing.get_type_hints(port.PoolSetup)
+
+
+def pool_port(name: str) -> port.PoolPort:
+    found = importlib.import_module(f"harness.adapters.{name}").backend.pool
+    assert isinstance(found, port.PoolPort)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    backend: str
+    transport: typing.Literal["thread", "process"]
+
+    @property
+    def capabilities(self) -> port.PoolCapabilities:
+        return pool_port(self.backend).capabilities
+
+    @property
+    def channels(self) -> frozenset[str]:
+        return self.capabilities.channels.get(self.transport, frozenset())
+
+    def make(self, link: Any, horizon: int = 4) -> Any:
+        setup = port.PoolSetup(num_envs=NUM_ENVS, horizon=horizon, transport=self.transport)
+        factories = [
+            CountingEnvFactory(env_index=i, base_horizon=horizon, link=link)
+            for i in range(NUM_ENVS)
+        ]
+        return pool_port(self.backend).make(setup, factories, DEADLINE_S)
+
+
+CASES = [
+    Case(backend="reference", transport="thread"),
+    Case(backend="reference", transport="process"),
+    Case(backend="torchrl", transport="thread"),
+    Case(backend="torchrl", transport="process"),
+    Case(backend="gymnasium", transport="process"),
+]
+WITH_CHANNELS = [case for case in CASES if case.channels]
+
+
+def name_of(case: Case) -> str:
+    return f"{case.backend}-{case.transport}"
+
+
+@pytest.fixture(params=CASES, ids=name_of)
+def case(request):
+    return request.param
+
+
+@pytest.fixture
+def pool(case, link):
+    made = case.make(link)
+    yield made
+    close_and_drop(made)
+
+
+def actions(first: int) -> port.Floats:
+    return np.arange(first, first + NUM_ENVS, dtype=np.float32)
+
+
+def decoded(observation: port.Floats) -> list[probe.Observation]:
+    return [probe.decode(row.tolist()) for row in observation]
+
+
+def test_a_reset_returns_the_first_observation_of_every_env(pool):
+    batch = pool.reset()
+    assert list(batch.env_index) == [0, 1]
+    assert batch.observation.dtype == np.float32
+    assert batch.observation.shape == (NUM_ENVS, probe.WIDTH)
+    assert [(o.env_index, o.episode, o.step) for o in decoded(batch.observation)] == [
+        (0, 1, 0),
+        (1, 1, 0),
+    ]
+
+
+def test_a_reset_says_nothing_about_a_step(pool):
+    batch = pool.reset()
+    assert (batch.action, batch.reward, batch.terminated, batch.truncated) == (None,) * 4
+
+
+def test_a_step_answers_every_env_with_its_own_action(pool):
+    pool.reset()
+    batch = pool.step(actions(10))
+    assert list(batch.env_index) == [0, 1]
+    assert [o.action for o in decoded(batch.observation)] == [10, 11]
+    if batch.action is not None:
+        assert batch.action.tolist() == [10, 11]
+
+
+def test_what_a_step_returns_has_one_entry_an_env(pool):
+    pool.reset()
+    batch = pool.step(actions(10))
+    assert batch.reward.tolist() == [probe.reward(0, 1), probe.reward(1, 1)]
+    assert (batch.terminated.dtype, batch.terminated.shape) == (np.bool_, (NUM_ENVS,))
+    assert (batch.truncated.dtype, batch.truncated.shape) == (np.bool_, (NUM_ENVS,))
+
+
+def test_the_callers_actions_are_not_changed(pool):
+    pool.reset()
+    given = actions(10)
+    pool.step(given)
+    assert given.tolist() == [10, 11]
+
+
+def test_an_episode_ends_in_the_declared_autoreset_mode(case, link):
+    pool = case.make(link, horizon=1)
+    pool.reset()
+    ended = pool.step(actions(10))
+    shown = decoded(ended.observation)[0]
+    assert ended.terminated.tolist() == [True, False]
+    if case.capabilities.autoreset == "same_step":
+        assert (shown.episode, shown.step) == (2, 0)
+        final = decoded(ended.final_observation)[0]
+        assert (final.episode, final.step, final.action) == (1, 1, 10)
+    else:
+        assert (shown.episode, shown.step, shown.action) == (1, 1, 10)
+        following = decoded(pool.step(actions(20)).observation)[0]
+        assert (following.episode, following.step) == (2, 0)
+    pool.close()
+
+
+def test_a_receive_returns_what_the_step_would_have_returned(case, pool):
+    assert {"send", "recv"} <= case.capabilities.verbs
+    pool.reset()
+    pool.send(actions(10))
+    batch = pool.recv(min_get=NUM_ENVS, timeout_s=RECEIVE_S)
+    assert sorted(batch.env_index) == [0, 1]
+    assert [o.action for o in decoded(batch.observation)] == [10 + env for env in batch.env_index]
+
+
+def test_a_masked_reset_restarts_the_masked_env_and_returns_a_row_for_each(case, pool):
+    assert "reset_where" in case.capabilities.verbs
+    pool.reset()
+    pool.step(actions(10))
+    batch = pool.reset_where(np.array([True, False]))
+    assert list(batch.env_index) == [0, 1]
+    first = decoded(batch.observation)[0]
+    assert (first.episode, first.step) == (2, 0)
+
+
+def test_worker_processes_are_alive_and_one_an_env(case, pool):
+    pids = pool.worker_pids()
+    assert len(set(pids)) == (NUM_ENVS if case.transport == "process" else 0)
+    assert all(psutil.Process(pid).is_running() for pid in pids)
+
+
+def test_observations_come_from_the_worker_processes_in_the_order_of_the_envs(case, pool):
+    if case.transport == "process":
+        incarnations = [o.incarnation for o in decoded(pool.reset().observation)]
+        assert incarnations == pool.worker_pids()
+
+
+def test_workers_are_gone_once_closed(case, link):
+    pool = case.make(link)
+    pids = pool.worker_pids()
+    pool.close()
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_closing_twice_is_no_error(case, link):
+    pool = case.make(link)
+    pool.close()
+    pool.close()
+
+
+def test_declared_verbs_are_methods(case, pool):
+    optional = case.capabilities.verbs - {"replace"}  # which is made of the others
+    assert all(callable(getattr(pool, verb)) for verb in optional)
+    assert optional <= set(dir(port.FullPool))
+
+
+def test_declared_setup_values_are_the_ports_own(case):
+    for key, values in case.capabilities.setup.items():
+        assert values <= set(typing.get_args(TYPES[key]))
+
+
+@pytest.mark.parametrize("case", WITH_CHANNELS, ids=name_of)
+def test_declared_channel_ends_are_there_and_open(case, pool):
+    for declared in case.channels:
+        channel, end, how = declared.split("/")
+        ends = pool.channel(channel, end, how)
+        assert ends
+        assert not any(each.closed for each in ends)
+
+
+@pytest.mark.parametrize("case", WITH_CHANNELS, ids=name_of)
+def test_a_channel_end_does_not_keep_the_pool_alive(case, link):
+    pool = case.make(link)
+    channels = [pool.channel(*declared.split("/")) for declared in case.channels]
+    pool.close()
+    dropped = weakref.ref(pool._pool)
+    del pool
+    gc.collect()
+    assert channels
+    assert dropped() is None
+
+
+@pytest.mark.parametrize("transport", ["thread", "process"])
+def test_an_end_of_the_reference_is_closed_as_the_fault_asks(transport, link):
+    case = Case(backend="reference", transport=transport)
+    for declared in sorted(case.channels):
+        pool = case.make(link)
+        ends = pool.channel(*declared.split("/"))
+        for end in ends:
+            end.close()
+        assert all(end.closed for end in ends)
+        pool.close()
+
+
+def test_the_smallest_full_adapter_is_within_eighty_lines():
+    source = Path(gymnasium_adapter.__file__).read_text()
+    assert len(source.splitlines()) <= ADAPTER_LINES_MAX

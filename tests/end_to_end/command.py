@@ -1,0 +1,76 @@
+"""Runs the `harness` command as a user does: in a process of its own, from the root of the checkout."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+BOUND_S = 300
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def errors(self) -> list[str]:
+        """Lines on stderr."""
+        return self.err.strip().splitlines()
+
+
+def harness(*words: str | Path, cwd: Path = ROOT) -> Done:
+    """Run `harness WORDS...`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *map(str, words)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=BOUND_S,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def record(reports: Path) -> dict[str, Any]:
+    """The record of the latest run."""
+    found = json.loads((reports / "latest" / "run.json").read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+def outcomes(reports: Path) -> dict[str, str]:
+    """Outcomes of the latest run, by the cell's id."""
+    return {cell["id"]: cell["outcome"] for cell in record(reports)["cells"]}
+
+
+THREE_STEPS = """
+title = "Three steps return what the envs did"
+component = "pool"
+
+[[steps]]
+do = "reset"
+
+[[steps]]
+do = "step"
+times = 3
+within_s = 1.0
+
+[[steps]]
+do = "shutdown"
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file, with the directories it needs."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path

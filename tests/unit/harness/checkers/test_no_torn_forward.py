@@ -1,0 +1,36 @@
+"""One forward sees one weights version."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.checkers.no_torn_forward import CHECKER
+from harness.model.verdict import Contract
+from tests.unit.harness.checkers.histories import Recorder
+
+
+def test_whole_forwards_pass():
+    recorder = Recorder("weights")
+    recorder.forward((1, 1, 1), (2, 2, 2))
+    judgement = CHECKER.check(recorder.history())
+    assert (judgement.findings, judgement.judged) == ((), 2)
+
+
+def test_a_history_without_a_forward_that_returned_is_no_evidence():
+    recorder = Recorder("weights")
+    recorder.failing("forward")
+    recorder.call("send", version=2)
+    assert CHECKER.check(recorder.history()).judged == 0
+
+
+@pytest.mark.parametrize("stamp", [(2, 1, 1), (1, 2, 1), (1, 1, 2)])
+def test_a_torn_forward_is_found(stamp):
+    recorder = Recorder("weights")
+    recorder.forward((1, 1, 1), stamp)
+    (finding,) = CHECKER.check(recorder.history()).findings
+    first, last, buffer = stamp
+    assert finding.text == (
+        f"forward (request 0) of worker 1 read version {first} at the start of the parameter, "
+        f"{last} at its end and {buffer} in the buffer"
+    )
+    assert (finding.contract, finding.events) == (Contract.EQUIVALENCE, (0, 1))

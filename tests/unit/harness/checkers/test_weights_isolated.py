@@ -1,0 +1,79 @@
+"""Workers act only on versions that were sent."""
+
+from __future__ import annotations
+
+from harness.checkers.weights_isolated import CHECKER
+from harness.model.verdict import Contract
+from tests.unit.harness.checkers.histories import Recorder, contracts, texts
+
+
+def test_the_first_version_and_those_that_were_sent_pass():
+    recorder = Recorder("weights")
+    recorder.forward((1, 1, 1))
+    recorder.call("mutate", version=3)
+    recorder.call("send", version=2, how="fresh", defect=None)
+    recorder.forward((2, 2, 2))
+    judgement = CHECKER.check(recorder.history())
+    assert (judgement.findings, judgement.judged) == ((), 2)
+
+
+def test_a_history_without_a_forward_is_no_evidence():
+    recorder = Recorder("weights")
+    recorder.call("send", version=2, how="fresh", defect=None)
+    assert CHECKER.check(recorder.history()).judged == 0
+
+
+def test_a_version_that_is_sent_during_the_forward_passes():
+    recorder = Recorder("weights")
+    forward = recorder.invoke("forward")
+    recorder.invoke("send", version=2, how="fresh", defect=None)
+    recorder.ok(forward, rows=[{"worker": 0, "first": 2, "last": 2, "buffer": 2}])
+    assert texts(CHECKER.check(recorder.history())) == []
+
+
+def test_a_version_that_was_only_filled_in_is_found():
+    recorder = Recorder("weights")
+    recorder.call("mutate", version=3)
+    recorder.forward((3, 3, 3))
+    (finding,) = CHECKER.check(recorder.history()).findings
+    assert finding.text == (
+        "worker 0 acted on version 3 in forward (request 2), which was never sent: mutate "
+        "(request 0) filled the trainer's own parameters; MultiProcessWeightSyncScheme is "
+        "documented as sending weight copies"
+    )
+    assert finding.contract is Contract.DOCUMENTED
+    assert finding.events == (0, 1, 2, 3)
+
+
+def test_each_version_of_a_torn_row_is_judged():
+    recorder = Recorder("weights")
+    recorder.call("mutate", version=3)
+    recorder.forward((1, 3, 4))
+    found = texts(CHECKER.check(recorder.history()))
+    assert ["version 3" in text for text in found] == [True, False]
+    assert "version 4 in forward (request 2), which nothing had been filled with" in found[1]
+
+
+def test_a_version_from_a_later_send_is_found():
+    recorder = Recorder("weights")
+    recorder.forward((2, 2, 2))
+    recorder.call("send", version=2, how="fresh", defect=None)
+    assert contracts(CHECKER.check(recorder.history())) == [Contract.EQUIVALENCE]
+
+
+def test_a_version_that_only_a_defective_send_carried_is_found():
+    recorder = Recorder("weights")
+    recorder.failing("send", version=2, how="fresh", defect="wrong_shape")
+    recorder.forward((2, 1, 1))
+    assert texts(CHECKER.check(recorder.history())) == [
+        "worker 0 acted on version 2 in forward (request 2), which only the defective send "
+        "(request 0) carried"
+    ]
+
+
+def test_what_shared_memory_shows_unsent_is_an_opinion():
+    recorder = Recorder("weights")
+    recorder.call("mutate", version=3)
+    recorder.forward((3, 3, 3))
+    history = recorder.history(setup={"scheme": "shared"})
+    assert contracts(CHECKER.check(history)) == [Contract.OPINION]

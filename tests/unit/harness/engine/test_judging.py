@@ -1,0 +1,128 @@
+"""One outcome a cell, by precedence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.engine.judging import judge, judge_directory, read_event
+from harness.model.history import EVENT_SCHEMA, Ending, Event, History, Kind
+from harness.model.verdict import Contract, Finding, Judgement, Outcome
+from harness.ports.checkers import Checker
+
+FINISHED = Ending(finished=True, exit_code=0)
+
+
+def history(**parts: Any) -> History:
+    return History(
+        **{"component": "pool", "setup": {}, "expect": ("survives",), "ending": FINISHED, **parts}
+    )
+
+
+def checker(*findings: Finding, judged: int = 1) -> Checker:
+    return Checker(
+        name="judge",
+        components=frozenset({"pool"}),
+        check=lambda _: Judgement(findings=findings, judged=judged),
+    )
+
+
+def finding(
+    contract: Contract = Contract.LIVENESS, *, leak: bool = False, time: bool = False
+) -> Finding:
+    return Finding(checker="judge", text="it is wrong", contract=contract, leak=leak, time=time)
+
+
+def fault_event(record: str) -> Event:
+    data = {"id": "f1", "record": record}
+    return Event(seq=0, ts_ns=0, pid=1, role="driver", kind=Kind.FAULT, op="raise", data=data)
+
+
+def outcome(found: History, *checkers: Checker) -> Outcome:
+    return judge(found, checkers).outcome
+
+
+def test_a_clean_history_passes():
+    assert outcome(history(), checker()) is Outcome.PASS
+
+
+def test_a_finding_fails():
+    assert outcome(history(), checker(finding())) is Outcome.FAIL
+
+
+def test_an_opinion_does_not_fail():
+    assert outcome(history(), checker(finding(Contract.OPINION))) is Outcome.PASS
+
+
+def test_a_leak_alone_is_a_leak():
+    assert outcome(history(), checker(finding(leak=True))) is Outcome.LEAK
+
+
+def test_a_leak_beside_another_finding_is_a_failure():
+    assert outcome(history(), checker(finding(leak=True), finding())) is Outcome.FAIL
+
+
+def test_a_checker_that_crashes_is_unknown_and_not_a_pass():
+    broken = Checker(name="broken", components=frozenset({"pool"}), check=lambda _: 1 / 0)  # type: ignore[arg-type,return-value] # that is the point
+    verdict = judge(history(), [checker(), broken])
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert "ZeroDivisionError" in verdict.reason
+
+
+def test_a_checker_that_found_nothing_to_judge_is_unknown():
+    assert outcome(history(), checker(judged=0)) is Outcome.UNKNOWN
+
+
+def test_no_checker_at_all_is_unknown():
+    assert outcome(history()) is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("records", [[], ["armed"], ["armed", "reached"]])
+def test_a_fault_without_effect_is_vacuous(records: list[str]):
+    found = history(
+        faults=({"fault": "raise", "id": "f1"},), events=tuple(map(fault_event, records))
+    )
+    assert outcome(found, checker()) is Outcome.VACUOUS
+
+
+def test_a_fault_with_effect_counts():
+    events = tuple(map(fault_event, ["armed", "reached", "effect"]))
+    found = history(faults=({"fault": "raise", "id": "f1"},), events=events)
+    assert outcome(found, checker()) is Outcome.PASS
+
+
+def test_a_finding_comes_before_a_fault_that_did_not_fire():
+    found = history(faults=({"fault": "raise", "id": "f1"},))
+    assert outcome(found, checker(finding())) is Outcome.FAIL
+
+
+def test_a_driver_that_died_is_a_crash_whatever_was_found():
+    found = history(ending=Ending(signal=11))
+    assert outcome(found, checker(finding())) is Outcome.CRASH
+
+
+def test_a_missed_deadline_is_a_hang():
+    found = history(ending=Ending(ended_by_us=True, hang="spinning"))
+    assert outcome(found, checker(finding())) is Outcome.HANG
+
+
+def test_a_cell_that_was_ended_without_a_hang_says_nothing_about_the_backend():
+    assert outcome(history(ending=Ending(ended_by_us=True)), checker()) is Outcome.HARNESS_ERROR
+
+
+def test_only_findings_about_time_ask_for_confirmation():
+    assert judge(history(), [checker(finding(time=True))]).only_time
+    assert not judge(history(), [checker(finding(time=True), finding())]).only_time
+
+
+def test_a_directory_without_files_is_a_harness_error(tmp_path: Path):
+    assert judge_directory(tmp_path).outcome is Outcome.HARNESS_ERROR
+
+
+def test_a_journal_of_another_version_is_refused():
+    line = {"v": EVENT_SCHEMA + 1, "ts": 1, "pid": 1, "role": "driver", "kind": "note", "op": "x"}
+    with pytest.raises(ValueError, match="event schema"):
+        read_event(0, json.dumps({**line, "id": None, "data": {}}).encode())

@@ -1,0 +1,106 @@
+"""Where a cell stands against what was expected, and how cells add up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.engine.expectations import exit_code
+from harness.model.standing import Standing, standing
+from harness.model.verdict import Outcome
+from harness.report.standing import (
+    MEANING,
+    backend_ids,
+    counts,
+    differing,
+    judged,
+    repeats,
+    row_name,
+    scenario_name,
+)
+from tests.unit.harness.report import sample
+
+O = Outcome  # noqa: E741 - the table below is read by columns
+
+
+@pytest.mark.parametrize(
+    ("outcome", "listed", "expected"),
+    [
+        (O.PASS, None, Standing.EXPECTED),
+        (O.UNSUPPORTED, None, Standing.EXPECTED),
+        (O.FAIL, None, Standing.WORSE),
+        (O.LEAK, None, Standing.WORSE),
+        (O.HANG, None, Standing.WORSE),
+        (O.CRASH, None, Standing.WORSE),
+        (O.UNKNOWN, None, Standing.INCONCLUSIVE),
+        (O.VACUOUS, None, Standing.INCONCLUSIVE),
+        (O.HARNESS_ERROR, None, Standing.HARNESS),
+        (O.FAIL, O.FAIL, Standing.LISTED),
+        (O.UNKNOWN, O.UNKNOWN, Standing.LISTED),
+        (O.HANG, O.FAIL, Standing.WORSE),
+        (O.FAIL, O.HANG, Standing.BETTER),
+        (O.PASS, O.HANG, Standing.BETTER),
+        (O.UNSUPPORTED, O.HANG, Standing.BETTER),
+        (O.VACUOUS, O.HANG, Standing.INCONCLUSIVE),
+        (O.HARNESS_ERROR, O.HANG, Standing.HARNESS),
+    ],
+)
+def test_an_outcome_is_compared_with_the_listed_one(
+    outcome: Outcome, listed: Outcome | None, expected: Standing
+):
+    cell = sample.cell(sample.CLOSED, "", sample.TORCHRL, outcome)
+    assert standing(replace(cell, expected=listed)) is expected
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+@pytest.mark.parametrize("listed", [None, *Outcome])
+def test_the_standing_agrees_with_the_exit_code(outcome: Outcome, listed: Outcome | None):
+    codes = {Standing.WORSE: 1, Standing.INCONCLUSIVE: 2, Standing.HARNESS: 3}
+    cell = replace(sample.cell(sample.CLOSED, "", sample.TORCHRL, outcome), expected=listed)
+    assert codes.get(standing(cell), 0) == exit_code([cell])
+
+
+def test_every_outcome_is_explained():
+    assert set(MEANING) == set(Outcome)
+
+
+def test_what_differs_comes_in_the_order_of_urgency():
+    found = differing(sample.record().cells)
+    assert list(found) == [
+        Standing.HARNESS,
+        Standing.WORSE,
+        Standing.INCONCLUSIVE,
+        Standing.BETTER,
+    ]
+
+
+def test_the_counts_add_up_to_the_cells():
+    cells = sample.record().cells
+    assert sum(counts(cells).values()) == len(cells)
+
+
+def test_unsupported_and_harness_errors_are_not_judged():
+    assert (judged(sample.record().cells), len(sample.record().cells)) == (16, 19)
+
+
+def test_repeats_count_the_outcome_that_counts():
+    assert repeats(sample.hang()) == "3 of 5"
+
+
+def test_a_single_run_has_no_repeats():
+    assert repeats(sample.fail()) is None
+
+
+def test_a_backend_that_only_cells_name_is_a_column():
+    record = sample.record()
+    found = backend_ids(replace(record, backends=record.backends[:1]))
+    assert (found[0], sorted(found)) == (sample.REFERENCE, sorted(sample.BACKENDS))
+
+
+def test_a_row_is_named_without_its_backend():
+    assert row_name(sample.vacuous()) == "weights/held_forward[]"
+
+
+def test_the_scenario_is_named_as_in_the_id():
+    assert scenario_name(sample.hang()) == "closed_result_channel"

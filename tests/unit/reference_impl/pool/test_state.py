@@ -1,0 +1,292 @@
+"""The ledger of a pool, in every order of events that few envs and calls allow."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from reference_impl.core.errors import Closed, WorkerDied, WorkerError
+from reference_impl.pool.messages import Done, Failed, Operation
+from reference_impl.pool.state import OWED_MAX, Lost, PoolState
+
+STEP, RESET = Operation.STEP, Operation.RESET
+
+
+def begin(state, *envs, operation=STEP, alone=False):
+    return state.begin(operation, {env: f"given to {env}" for env in envs}, alone=alone)
+
+
+def done(id_):
+    return Done(request=id_, result=f"result of {id_}")
+
+
+def failed(id_):
+    return Failed(request=id_, cause="planned", traceback="")
+
+
+def take(state, min_get=1, hoped=None, limit=99, operation=STEP):
+    ids = state.ready_batch(operation, min_get, hoped=hoped or min_get, limit=limit)
+    return None if ids is None else [one.env for one in state.deliver(ids)]
+
+
+def test_a_result_comes_with_what_was_given():
+    state = PoolState(1)
+    [id_] = begin(state, 0)
+    state.answer(0, done(id_))
+    [delivery] = state.deliver((id_,))
+    assert delivery == (0, "given to 0", f"result of {id_}")
+
+
+def test_an_answer_is_delivered_once():
+    state = PoolState(2)
+    first, _ = begin(state, 0, 1)
+    state.answer(0, done(first))
+    assert take(state) == [0]
+    assert take(state) is None
+
+
+def test_a_second_answer_to_one_request_is_dropped():
+    state = PoolState(1)
+    [id_] = begin(state, 0)
+    assert [state.answer(0, done(id_)), state.answer(0, done(id_))] == [True, False]
+
+
+def test_an_answer_in_the_name_of_another_env_is_dropped():
+    state = PoolState(2)
+    [id_] = begin(state, 0)
+    assert not state.answer(1, done(id_))
+
+
+def test_an_answer_to_nothing_is_dropped():
+    assert not PoolState(1).answer(0, done(7))
+
+
+def test_an_answer_that_was_given_up_on_is_not_taken_for_the_next():
+    state = PoolState(1)
+    [old] = begin(state, 0)
+    state.abandon([old])
+    [new] = begin(state, 0)
+    assert not state.answer(0, done(old))
+    assert take(state) is None
+    assert state.answer(0, done(new))
+
+
+def test_an_env_that_owes_too_many_answers_is_busy():
+    state = PoolState(1)
+    for _ in range(OWED_MAX):
+        state.abandon(begin(state, 0))
+    with pytest.raises(RuntimeError, match="busy"):
+        begin(state, 0)
+
+
+def test_a_batch_is_never_larger_than_its_limit_and_in_the_order_of_envs():
+    state = PoolState(3)
+    ids = begin(state, 0, 1, 2)
+    for env in (2, 1, 0):
+        state.answer(env, done(ids[env]))
+    assert take(state, limit=2) == [1, 2]
+    assert take(state) == [0]
+
+
+def test_with_everything_in_nothing_more_is_hoped_for():
+    state = PoolState(3)
+    [id_] = begin(state, 1)
+    state.answer(1, done(id_))
+    assert take(state, hoped=3) == [1]
+
+
+def test_a_busy_env_leaves_the_state_as_it_was():
+    state = PoolState(2)
+    begin(state, 0)
+    with pytest.raises(RuntimeError, match="busy"):
+        begin(state, 1, 0)
+    assert state.busy() == {0}
+
+
+def test_a_lost_env_is_refused_at_once():
+    state = PoolState(1)
+    state.lose(0, Lost(exitcode=-9))
+    with pytest.raises(WorkerDied, match=r"worker 0 .*-9"):
+        begin(state, 0)
+
+
+def test_the_first_reason_of_a_loss_counts():
+    state = PoolState(1)
+    state.lose(0, Lost(exitcode=-9))
+    state.lose(0, Lost(reason="its channel is closed"))
+    assert state.lost == {0: Lost(exitcode=-9)}
+
+
+def test_an_answer_from_before_a_loss_is_still_delivered():
+    state = PoolState(1)
+    [id_] = begin(state, 0)
+    state.answer(0, done(id_))
+    state.lose(0, Lost())
+    assert take(state) == [0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda state: begin(state, 0),
+        lambda state: state.ready_batch(STEP, 1, hoped=1, limit=1),
+        lambda state: state.ready_single(STEP, 0),
+        lambda state: state.ready_group(()),
+    ],
+)
+def test_a_closed_pool_refuses_every_call(call):
+    state = PoolState(1)
+    state.close()
+    with pytest.raises(Closed):
+        call(state)
+
+
+def test_alone_and_batch_do_not_take_each_others_results():
+    state = PoolState(2)
+    [single], [batched] = begin(state, 0, alone=True), begin(state, 1)
+    state.answer(0, done(single))
+    assert take(state) is None
+    state.answer(1, done(batched))
+    assert take(state) == [1]
+    assert state.ready_single(STEP, 0) == (single,)
+
+
+FATES = ("done", "failed", "lost", "given up, then done", "done, then given up")
+
+
+@pytest.mark.parametrize("fates", list(itertools.product(FATES, repeat=2)))
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_each_request_ends_in_exactly_one_way_whatever_befalls_the_others(fates, order):
+    state = PoolState(2)
+    ids = begin(state, 0, 1)
+    for env in order:
+        befall(state, env, ids[env], fates[env])
+    results, errors = drain(state)
+    assert results == [env for env in (0, 1) if fates[env] == "done"]
+    assert errors == [env for env in order if fates[env] in ("failed", "lost")]
+    assert state.busy() == frozenset()
+
+
+def befall(state, env, id_, fate):
+    if fate == "done":
+        state.answer(env, done(id_))
+    elif fate == "failed":
+        state.answer(env, failed(id_))
+    elif fate == "lost":
+        state.lose(env, Lost())
+        state.answer(env, done(id_))  # late: the loss has answered already
+    elif fate == "given up, then done":
+        state.abandon([id_])
+        state.answer(env, done(id_))
+    else:
+        state.answer(env, done(id_))
+        state.abandon([id_])
+
+
+def drain(state):
+    results: list[int] = []
+    errors: list[int] = []
+    while left := state.outstanding(STEP):
+        try:
+            results += take(state, min_get=1, hoped=left) or []
+        except WorkerError as error:
+            errors.append(error.worker)
+    return results, errors
+
+
+class Ledger(RuleBasedStateMachine):
+    """Random calls, replies, losses and giving up, against a model of who must get what."""
+
+    ENVS = 3
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = PoolState(self.ENVS)
+        self.open: dict[int, int] = {}
+        self.ready: dict[int, tuple[int, bool]] = {}
+        self.owed: dict[int, int] = {}
+        self.lost: set[int] = set()
+
+    def busy(self):
+        return {*self.open.values(), *(env for env, _ in self.ready.values())}
+
+    def owes_too_much(self):
+        owing = list(self.owed.values())
+        return {env for env in owing if owing.count(env) >= OWED_MAX}
+
+    @rule(envs=st.sets(st.integers(0, ENVS - 1), min_size=1))
+    def ask(self, envs):
+        if envs & self.lost:
+            with pytest.raises(WorkerDied):
+                begin(self.state, *envs)
+        elif envs & (self.busy() | self.owes_too_much()):
+            with pytest.raises(RuntimeError, match="busy"):
+                begin(self.state, *envs)
+        else:
+            self.open |= dict(zip(begin(self.state, *envs), envs, strict=True))
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data(), well=st.booleans())
+    def reply(self, data, well):
+        id_ = data.draw(st.sampled_from(sorted(self.open)))
+        env = self.open.pop(id_)
+        assert self.state.answer(env, done(id_) if well else failed(id_))
+        self.ready[id_] = (env, well)
+
+    @precondition(lambda self: self.owed)
+    @rule(data=st.data())
+    def reply_late(self, data):
+        id_ = data.draw(st.sampled_from(sorted(self.owed)))
+        assert not self.state.answer(self.owed.pop(id_), done(id_))
+
+    @precondition(lambda self: self.open or self.ready)
+    @rule(data=st.data())
+    def give_up(self, data):
+        id_ = data.draw(st.sampled_from(sorted({*self.open, *self.ready})))
+        self.state.abandon([id_])
+        if id_ in self.open:
+            self.owed[id_] = self.open.pop(id_)
+        else:
+            del self.ready[id_]
+
+    @rule(env=st.integers(0, ENVS - 1))
+    def lose(self, env):
+        self.state.lose(env, Lost())
+        self.lost.add(env)
+        self.owed = {id_: owing for id_, owing in self.owed.items() if owing != env}
+        for id_ in [id_ for id_, asked in self.open.items() if asked == env]:
+            self.ready[id_] = (self.open.pop(id_), False)
+
+    @rule(min_get=st.integers(1, ENVS), limit=st.integers(1, ENVS))
+    def receive(self, min_get, limit):
+        good = [env for env, well in self.ready.values() if well]
+        if min_get > len(self.open) + len(self.ready):
+            with pytest.raises(RuntimeError, match="outstanding"):
+                take(self.state, min_get, limit=limit)
+        elif len(good) < len(self.ready):
+            with pytest.raises(WorkerError) as caught:
+                take(self.state, min_get, limit=limit)
+            self.ready = {
+                id_: (env, well)
+                for id_, (env, well) in self.ready.items()
+                if env != caught.value.worker or well
+            }
+        else:
+            came = take(self.state, min_get, limit=max(limit, min_get))
+            assert (came is None) == (len(good) < min_get)
+            came = came or []
+            assert set(came) <= set(good)
+            assert came == sorted(came)
+            self.ready = {id_: one for id_, one in self.ready.items() if one[0] not in came}
+
+    @invariant()
+    def busy_envs_are_those_with_a_result_to_come_or_to_fetch(self):
+        assert self.state.busy() == self.busy()
+
+
+Ledger.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLedger = Ledger.TestCase

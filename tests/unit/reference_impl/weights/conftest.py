@@ -1,0 +1,17 @@
+"""Fixtures of the weights' tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.unit.reference_impl.weights.policies import Gate
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    """A gate that is closed after the test, so that nobody is left waiting."""
+    gate = Gate()
+    yield gate
+    gate.close()

@@ -1,0 +1,230 @@
+"""The ledger against every short history, against random long ones, and by example."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from reference_impl.weights.ledger import (
+    DONE,
+    DROPPED_MAX,
+    WAITING,
+    Died,
+    DropReason,
+    Failed,
+    Ledger,
+)
+from reference_impl.weights.messages import Failure
+
+BAD = Failure(cause="ValueError: no", traceback="")
+NUM_WORKERS = 2
+
+
+class Model:
+    """The rules written a second time: a plain table of (request, worker) and what was seen first."""
+
+    def __init__(self) -> None:
+        self.targets: list[tuple[int, ...]] = []
+        self.seen: dict[tuple[int, int], object] = {}
+        self.lost: dict[int, object] = {}
+        self.concluded: set[int] = set()
+
+    def begin(self, targets) -> Any:
+        self.targets.append(targets)
+        for worker in targets:
+            if worker in self.lost:
+                self.seen[len(self.targets), worker] = self.lost[worker]
+        return len(self.targets)
+
+    def waiting(self, request_id) -> Any:
+        return tuple(w for w in self.targets[request_id - 1] if (request_id, w) not in self.seen)
+
+    def settled(self, request_id) -> Any:
+        return request_id in self.concluded and not self.waiting(request_id)
+
+    def on_answer(self, worker, request_id, failure) -> Any:
+        if not 0 < request_id <= len(self.targets):
+            return DropReason.UNKNOWN
+        if self.settled(request_id):
+            return DropReason.DUPLICATE
+        if worker not in self.targets[request_id - 1]:
+            return DropReason.UNKNOWN
+        if (request_id, worker) in self.seen:
+            return DropReason.DUPLICATE
+        self.seen[request_id, worker] = DONE if failure is None else Failed(failure=failure)
+        return DropReason.LATE if request_id in self.concluded else None
+
+    def on_lost(self, worker, fate) -> Any:
+        self.lost.setdefault(worker, fate)
+        for request_id, targets in enumerate(self.targets, 1):
+            if worker in targets:
+                self.seen.setdefault((request_id, worker), self.lost[worker])
+
+    def fates(self, request_id) -> Any:
+        targets = self.targets[request_id - 1]
+        return {worker: self.seen.get((request_id, worker), WAITING) for worker in targets}
+
+    def unanswered(self, worker) -> Any:
+        return sum(worker in self.waiting(r) for r in range(1, len(self.targets) + 1))
+
+
+class Pair:
+    """The ledger and the model, given the same events; every answer must be the same."""
+
+    def __init__(self) -> None:
+        self.ledger, self.model = Ledger(NUM_WORKERS), Model()
+
+    def apply(self, event) -> None:
+        getattr(self, event[0])(*event[1:])
+        self.compare()
+
+    def begin(self, targets) -> Any:
+        assert self.ledger.begin(targets, 5) == self.model.begin(targets)
+
+    def answer(self, worker, request_id, failure) -> Any:
+        dropped = self.ledger.on_answer(worker, request_id, failure)
+        reason = None if dropped is None else dropped.reason
+        assert reason == self.model.on_answer(worker, request_id, failure)
+
+    def lose(self, worker, fate) -> Any:
+        self.ledger.on_lost(worker, fate)
+        self.model.on_lost(worker, fate)
+
+    def conclude(self, request_id) -> Any:
+        open_ones = set(range(1, len(self.model.targets) + 1)) - self.model.concluded
+        if request_id in open_ones:
+            conclusion = self.ledger.conclude(request_id)
+            assert conclusion.fates == self.model.fates(request_id)
+            self.model.concluded.add(request_id)
+
+    def compare(self) -> None:
+        for request_id in range(1, len(self.model.targets) + 1):
+            settled = self.model.settled(request_id)
+            assert self.ledger.settled(request_id) == settled
+            if not settled:
+                waiting = self.model.waiting(request_id)
+                assert self.ledger.waiting(request_id) == waiting
+                assert self.ledger.complete(request_id) == (not waiting)
+        for worker in range(NUM_WORKERS):
+            assert self.ledger.unanswered(worker) == self.model.unanswered(worker)
+
+
+EVENTS = (
+    ("begin", (0, 1)),
+    ("begin", (1,)),
+    ("answer", 0, 1, None),
+    ("answer", 1, 1, BAD),
+    ("answer", 1, 2, None),
+    ("lose", 0, Died(exitcode=-9)),
+    ("lose", 1, Failed(failure=BAD)),
+    ("conclude", 1),
+    ("conclude", 2),
+)
+
+
+@pytest.mark.parametrize("first", EVENTS, ids=str)
+def test_every_history_of_five_events_is_booked_as_the_rules_say(first):
+    for rest in itertools.product(EVENTS, repeat=4):
+        pair = Pair()
+        for event in (first, *rest):
+            pair.apply(event)
+
+
+class LongHistories(RuleBasedStateMachine):
+    """Random histories that go further than the exhaustive ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pair = Pair()
+
+    @rule(workers=st.sampled_from([(0,), (1,), (0, 1), (1, 0)]))
+    def begin(self, workers) -> Any:
+        self.pair.begin(workers)
+
+    @rule(
+        worker=st.integers(0, NUM_WORKERS - 1),
+        request_id=st.integers(-1, 12),
+        failure=st.sampled_from([None, BAD]),
+    )
+    def answer(self, worker, request_id, failure) -> Any:
+        self.pair.answer(worker, request_id, failure)
+
+    @rule(worker=st.integers(0, NUM_WORKERS - 1), exitcode=st.sampled_from([None, -9, 3]))
+    def lose(self, worker, exitcode) -> Any:
+        self.pair.lose(worker, Died(exitcode=exitcode))
+
+    @precondition(lambda self: self.pair.model.targets)
+    @rule(data=st.data())
+    def conclude(self, data) -> Any:
+        self.pair.conclude(data.draw(st.integers(1, len(self.pair.model.targets))))
+
+    @invariant()
+    def the_books_agree(self) -> Any:
+        self.pair.compare()
+
+
+TestLongHistories = LongHistories.TestCase
+
+
+def test_a_late_answer_does_not_answer_the_next_request():
+    ledger = Ledger(1)
+    first = ledger.begin((0,), 0)
+    ledger.conclude(first)
+    second = ledger.begin((0,), 1)
+    dropped = ledger.on_answer(0, first, None)
+    assert dropped is not None
+    assert dropped.reason is DropReason.LATE
+    assert not ledger.complete(second)
+
+
+def test_a_dead_worker_completes_what_it_was_asked():
+    ledger = Ledger(2)
+    request = ledger.begin((0, 1), 0)
+    ledger.on_answer(1, request, None)
+    ledger.on_lost(0, Died(exitcode=-9))
+    assert ledger.conclude(request).fates == {0: Died(exitcode=-9), 1: DONE}
+
+
+def test_the_first_death_is_the_one_that_is_reported():
+    ledger = Ledger(1)
+    ledger.on_lost(0, Died(exitcode=-9))
+    ledger.on_lost(0, Died(exitcode=None))
+    assert ledger.conclude(ledger.begin((0,), 0)).fates == {0: Died(exitcode=-9)}
+
+
+def test_a_request_that_was_not_sent_is_not_waited_for():
+    ledger = Ledger(1)
+    request = ledger.begin((0,), 0)
+    ledger.on_unsent(0, request, BAD)
+    assert ledger.complete(request)
+    assert ledger.unanswered(0) == 0
+
+
+def test_a_conclusion_says_which_version_was_sent():
+    ledger = Ledger(1)
+    assert ledger.conclude(ledger.begin((0,), 41)).version == 41
+
+
+@pytest.mark.parametrize(
+    ("named", "targets"),
+    [(None, (0, 1, 2)), (1, (1,)), ([2, 0], (2, 0)), (range(2), (0, 1))],
+)
+def test_targets_are_those_that_are_named(named, targets):
+    assert Ledger(3).targets(named) == targets
+
+
+@pytest.mark.parametrize("named", [3, -1, [], [0, 0], [0, 3], [True], ["0"], [0.0]])
+def test_targets_that_make_no_sense_are_refused(named):
+    with pytest.raises(ValueError, match="worker_ids"):
+        Ledger(3).targets(named)
+
+
+def test_the_record_of_dropped_answers_is_bounded():
+    ledger = Ledger(1)
+    for _ in range(DROPPED_MAX + 10):
+        ledger.on_answer(0, 99, None)
+    assert len(ledger.dropped) == DROPPED_MAX
