@@ -70,7 +70,7 @@ class _Pool:
 _STEP = ("observation", "reward", "terminated", "truncated")
 _START = frozenset({"fork", "spawn", "forkserver"})
 _CAPABILITIES = port.PoolCapabilities(
-    verbs=frozenset({"reset_where", "send", "recv", "replace"}),
+    verbs=frozenset({"reset_where", "send", "recv"}),
     setup={"exchange": frozenset({"value", "slots"}), "start_method": _START},
     autoreset="next_step",
 )

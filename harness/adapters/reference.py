@@ -40,7 +40,7 @@ _START_METHODS = frozenset({"fork", "spawn", "forkserver"})
 _PUBLIC = frozenset({"commands/owner/public", "results/owner/public"})
 _READER = frozenset({"commands/owner/reader", "results/owner/reader"})
 POOL_CAPABILITIES = PoolCapabilities(
-    verbs=frozenset({"reset_where", "send", "recv", "rollout", "replace"}),
+    verbs=frozenset({"reset_where", "send", "recv", "recv_some", "rollout"}),
     setup={
         "transport": frozenset({"thread", "process"}),
         "stack": frozenset({"dense", "maybe_dense", "lazy"}),

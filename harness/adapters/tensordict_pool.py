@@ -192,10 +192,15 @@ class TensorDictPool:
         if list(env_index) == list(range(self._num_envs)):
             self._root = root
             return
-        roots = list(self._root.unbind(0))
+        roots = [_alike(each) for each in self._root.unbind(0)]
         for row, env in enumerate(env_index):
-            roots[env] = root[row]
+            roots[env] = _alike(root[row])
         self._root = self._stack(roots)
+
+
+def _alike(root: Any) -> Any:
+    """A root of a step may hold the action that led there and name a device; one of a reset need not."""
+    return root.exclude("action").to("cpu")
 
 
 def _after_reset(root: Any) -> Batch:

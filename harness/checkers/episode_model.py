@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.checkers._rows import Row, rows_of
 from harness.checkers._shared import POOL, AnswerChecker, named
 from harness.checkers._transitions import Model
@@ -28,8 +30,7 @@ def check(history: History) -> Judgement:
         judged += 1
         env = move.row.env if isinstance(move, Transition) else move.env
         findings += _finding(move.operation, env, wrong)
-    rollouts = [op for op in history.operations if op.op == "rollout" and op.status == "ok"]
-    for op, env, wrong in _collected(model, rollouts):
+    for op, env, wrong in _collected(model, history.operations):
         judged += 1
         findings += _finding(op, env, wrong)
     return Judgement(findings=tuple(findings), judged=judged)
@@ -51,11 +52,17 @@ def _wrong(model: Model, move: Transition | Restart | PassedOver) -> list[str] |
             return None
 
 
-def _collected(model: Model, rollouts: list[Operation]) -> list[tuple[Operation, int, list[str]]]:
+def _collected(
+    model: Model, operations: Sequence[Operation]
+) -> list[tuple[Operation, int, list[str]]]:
     """Judge rollouts: a batch may start anywhere in an episode, but never before the one before."""
     judged = []
     latest: dict[int, Observation] = {}
-    for op in rollouts:
+    for op in operations:
+        if op.op == "replace":
+            latest.clear()  # the next pool's envs count from their own beginning
+        if op.op != "rollout" or op.status != "ok":
+            continue
         before: dict[int, Row] = {}
         for row in rows_of(op):
             wrong = model.of_rollout(row, before.get(row.env))

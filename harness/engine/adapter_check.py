@@ -36,8 +36,9 @@ def _declarations(component: Component, declared: Mapping[str, Any]) -> Iterator
         if key not in known:
             yield f"{component.name}: setup: no such key {key!r}, known are {', '.join(known)}"
     for verb in declared.get("verbs", ()):
-        if verb not in component.verbs:
-            yield f"{component.name}: verbs: no such verb {verb!r}, known are {', '.join(component.verbs)}"
+        if verb not in component.optional:
+            known_verbs = ", ".join(sorted(component.optional))
+            yield f"{component.name}: verbs: no such verb {verb!r}, known are {known_verbs}"
 
 
 def _clean_run(

@@ -22,6 +22,7 @@ class Component:
         verbs: its verbs' dataclasses, by `do`.
         faults: its faults' dataclasses, by `fault`.
         always: verbs that every backend with this port has.
+        optional: capabilities beyond those.
         worker_ops: operations of a worker, where faults can be placed.
         session: `module:attr` of its interpreter, which runs in the driver.
     """
@@ -31,6 +32,7 @@ class Component:
     verbs: Mapping[str, type[Any]]
     faults: Mapping[str, type[Any]]
     always: frozenset[str]
+    optional: frozenset[str]
     worker_ops: frozenset[str]
     session: str
 
@@ -56,7 +58,8 @@ POOL = Component(
     setup=pool.PoolSetup,
     verbs=_by_tag(pool.PoolVerb, "do"),
     faults=_by_tag(PoolFault, "fault"),
-    always=pool.ALWAYS | {"replace"},
+    always=pool.ALWAYS,
+    optional=pool.OPTIONAL,
     worker_ops=pool.WORKER_OPS,
     session="harness.engine.pool_session:PoolSession",
 )
@@ -66,6 +69,7 @@ WEIGHTS = Component(
     verbs=_by_tag(weights.WeightsVerb, "do"),
     faults=_by_tag(WeightsFault, "fault"),
     always=weights.ALWAYS,
+    optional=weights.OPTIONAL,
     worker_ops=weights.WORKER_OPS,
     session="harness.engine.weights_session:WeightsSession",
 )

@@ -18,10 +18,11 @@ def unsupported(
     declared = capabilities.get(component.name)
     if declared is None:
         return f"the backend has no {component.name}"
-    verbs = component.always | set(declared.get("verbs", ()))
+    able = component.always | set(declared.get("verbs", ()))
     for verb in request.verbs():
-        if verb.do not in verbs:
-            return f"the backend declares no {verb.do}"
+        needed = getattr(verb, "capability", verb.do)
+        if needed not in able:
+            return f"the backend declares no {needed}"
     setup = _setup(request.setup, component, declared.get("setup", {}))
     if setup is not None:
         return setup

@@ -280,6 +280,10 @@ def _can_have_failing(cls: type[Any]) -> Callable[[Ground], bool]:
     return lambda ground: bool(ground.supported(cls, at=somewhere))
 
 
+def _receives_some(ground: Ground) -> bool:
+    return "recv_some" in ground.capabilities.verbs
+
+
 def _form(*needs: str, draw: Callable[[Ground], SearchStrategy[Steps]], **rest: Any) -> Form:
     return Form(needs=frozenset(needs), draw=draw, **rest)
 
@@ -313,14 +317,14 @@ BLOCKS: tuple[Form, ...] = (
 )
 ENDINGS: tuple[Form, ...] = (
     _form("shutdown", draw=_shutdowns, hosts=EVERYWHERE),
-    _form("send", "recv", draw=_partial_receives, hosts=BARE),
+    _form("send", "recv", draw=_partial_receives, hosts=BARE, fits=_receives_some),
     _form(
         "stall",
         "send",
         "recv",
         draw=_partial_receives_of_stalled,
         hosts=BARE,
-        fits=lambda ground: ground.setup.num_envs > 1,
+        fits=lambda ground: _receives_some(ground) and ground.setup.num_envs > 1,
     ),
     _form(
         "raise",

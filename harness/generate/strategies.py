@@ -76,7 +76,7 @@ def pool_scenarios(draw: DrawFn, capabilities: PoolCapabilities) -> Scenario[Poo
 
 def _declared(capabilities: PoolCapabilities) -> frozenset[str]:
     """Verbs that the backend has, and all faults: whether a row can have one it says itself."""
-    return (VERBS & (ALWAYS | {"replace"} | capabilities.verbs)) | FAULTS
+    return (VERBS & (ALWAYS | capabilities.verbs)) | FAULTS
 
 
 def _one_of(forms: Iterable[Form], ground: Ground) -> SearchStrategy[Steps]:

@@ -27,7 +27,7 @@ class Expected(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """The k-th hit of an operation by a role, counted from the moment the fault is armed.
+    """The k-th hit of an operation by a role: a worker's from when the fault is armed, else from the start.
 
     Attributes:
         role: `driver`, `worker` (any) or `worker:INDEX`.

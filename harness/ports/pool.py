@@ -96,6 +96,11 @@ class Recv:
     min_get: int | None = None
     within_s: float = 5.0
 
+    @property
+    def capability(self) -> str:
+        """Waiting for fewer results than were sent is more than waiting for all."""
+        return "recv" if self.min_get is None else "recv_some"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout:
@@ -125,7 +130,8 @@ class Shutdown:
 
 
 PoolVerb = Reset | ResetWhere | Step | Send | Recv | Rollout | Replace | Shutdown
-ALWAYS: frozenset[str] = frozenset({"reset", "step", "shutdown"})
+ALWAYS: frozenset[str] = frozenset({"reset", "step", "replace", "shutdown"})
+OPTIONAL: frozenset[str] = frozenset({"reset_where", "send", "recv", "recv_some", "rollout"})
 WORKER_OPS: frozenset[str] = frozenset({"construct", "reset", "step"})
 
 
@@ -213,7 +219,10 @@ class FullPool(Pool, Protocol):
         """Capability `send`: send every env a step."""
 
     def recv(self, *, min_get: int, timeout_s: float | None) -> Batch:
-        """Capability `recv`: receive at least `min_get` results; `TimeoutError` when late."""
+        """Capability `recv`: receive `min_get` results or more; `TimeoutError` when late.
+
+        With `recv` alone, `min_get` is always the number of envs; with `recv_some` it may be less.
+        """
 
     def rollout(self, frames: int) -> Batch:
         """Capability `rollout`: the next batch of the collector, rows in time order for each env."""
@@ -230,7 +239,7 @@ class PoolCapabilities:
     """What a backend's pool can do; the rest is UNSUPPORTED in its column, with this as the reason.
 
     Attributes:
-        verbs: optional verbs of `FullPool`.
+        verbs: what it has of `OPTIONAL`.
         setup: accepted values of each setup key; a key that is left out accepts its default only.
         channels: by transport, channel ends that can be closed, as `results/owner/reader`.
         transfers: by transport, channels whose transfers in the owner can be counted.

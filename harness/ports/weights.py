@@ -70,6 +70,7 @@ class Shutdown:
 
 WeightsVerb = Forward | Mutate | Send | Shutdown
 ALWAYS: frozenset[str] = frozenset({"forward", "mutate", "send", "shutdown"})
+OPTIONAL: frozenset[str] = frozenset()
 WORKER_OPS: frozenset[str] = frozenset({"forward"})
 FIRST_VERSION = 1  # what the policy is filled with before anything is sent
 

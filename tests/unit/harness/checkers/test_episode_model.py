@@ -361,3 +361,12 @@ def test_a_batch_of_a_new_worker_may_count_from_the_start():
     end = seen(episode=1, step=1, action=104, pid=5_000)
     found = found_after(pool, "rollout", 1, obs=start, final=end, reward=1.0)
     assert found == []
+
+
+def test_the_envs_of_the_next_pool_count_from_their_own_beginning():
+    first, second = stepped(0), stepped(0)
+    first.rollout(6)
+    first.recorder.call("replace")
+    rows = second.rollout(2).data["rows"]
+    first.recorder.ok(first.recorder.invoke("rollout", frames=2), rows=rows)
+    assert texts(CHECKER.check(first.history())) == []

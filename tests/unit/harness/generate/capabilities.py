@@ -15,7 +15,7 @@ _ENDS = frozenset(
     for how in ("reader", "public")
 )
 EVERYTHING = PoolCapabilities(
-    verbs=VERBS,
+    verbs=VERBS | {"recv_some"},
     setup={name: frozenset(words) for name, words in choices(PoolSetup).items()},
     channels={"process": _ENDS, "thread": _ENDS},
     transfers={each: frozenset({"commands", "results"}) for each in ("process", "thread")},

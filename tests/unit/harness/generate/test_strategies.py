@@ -27,6 +27,7 @@ def test_every_verb_and_fault_of_the_pool_is_in_some_block():
     assert used == VERBS | FAULTS == POOL.verbs.keys() | POOL.faults.keys()
 
 
+@pytest.mark.slow
 def test_every_verb_and_fault_is_drawn():
     seen: set[str] = set()
 
@@ -53,6 +54,7 @@ def test_a_scenario_is_small(drawn):
     assert drawn.setup.num_envs <= 3
 
 
+@pytest.mark.slow
 @often
 @given(drawn=pool_scenarios(BARE))
 def test_whatever_is_sent_is_received_before_anything_else_is_done(drawn):
@@ -61,6 +63,7 @@ def test_whatever_is_sent_is_received_before_anything_else_is_done(drawn):
         assert isinstance(following, Recv) or not isinstance(verb, Send)
 
 
+@pytest.mark.slow
 @often
 @given(drawn=pool_scenarios(BARE))
 def test_a_stall_meets_one_timed_receive_and_is_healed_before_the_next(drawn):
@@ -110,6 +113,7 @@ def test_a_backend_that_declares_little_is_asked_for_little(drawn):
         assert not isinstance(step, PoolFault) or step.unsupported(setup, LEAST) is None
 
 
+@pytest.mark.slow
 @often
 @given(drawn=pool_scenarios(NEXT_STEP))
 def test_steps_that_may_reset_instead_are_not_counted_on(drawn):

@@ -92,7 +92,7 @@ class ProbeEnv(EnvBase):
             batch_size=(),
         )
 
-    def _reset(self, tensordict: TensorDictBase | None = None) -> TensorDictBase:  # noqa: ARG002
+    def _reset(self, tensordict: TensorDictBase | None = None) -> TensorDictBase:  # noqa: ARG002 - the base class calls it so
         self.resets += 1
         if self.resets in self.behaviour.raise_in_resets:
             raise LookupError(f"planned in reset {self.resets}")

@@ -252,7 +252,7 @@ def test_several_threads_each_receive_their_own_env(make_pool):
             pool.async_step_send(td[env], env_index=env)
             seen[env].append(pool.async_step_recv(env_index=env)["next", "observation"].tolist())
 
-    drivers = [threading.Thread(target=drive, args=(env,)) for env in seen]  # noqa: TID251
+    drivers = [threading.Thread(target=drive, args=(env,)) for env in seen]  # noqa: TID251 - they stand for the user's own
     for driver in drivers:
         driver.start()
     for driver in drivers:
