@@ -15,6 +15,7 @@ from harness.model.history import Hang
 from harness.ports.clock import now_ns
 
 SPARE_S = 60.0  # what a cell may take beyond all the deadlines of its steps
+FORK_S = 60.0  # how long a server may take to fork a guardian
 END_S = 30.0  # how long a guardian may take to clean up
 
 
@@ -28,6 +29,7 @@ class RunningCell:
         self.guardian: int | None = None
         self.hang: Hang | None = None
         self.error: str | None = None
+        self.lost = False
         self._told_to_end_ns: int | None = None
         self._open: dict[int, int] = {}
         self._offset = 0
@@ -35,10 +37,11 @@ class RunningCell:
 
     def watch(self) -> None:
         """Read what is new in the journal, and end the cell if something in it is overdue."""
+        now = now_ns()
         if self.guardian is None:
+            self.lost = now > self.started_ns + FORK_S * 1e9
             return
         self._read()
-        now = now_ns()
         if self._told_to_end_ns is not None:
             if now > self._told_to_end_ns + END_S * 1e9:
                 self.error = "the guardian did not end"

@@ -6,6 +6,7 @@ Every message is one JSON line; every question gets exactly one answer.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import selectors
 import socket
@@ -205,8 +206,13 @@ class GateClient:
         except OSError:
             return False
 
+    def hang_up(self) -> None:
+        """End a wait in another thread, now or when it comes."""
+        with contextlib.suppress(OSError):  # closed already
+            self._connection.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
-        """Hang up."""
+        """Give the descriptors back."""
         self._file.close()
         self._connection.close()
 

@@ -30,6 +30,7 @@ from harness.ports.faults import Closable, Fault, Record
 
 TEXT_MAX = 4000  # characters of a message or traceback that are kept
 RELEASE_S = 5.0  # how long finalizers of what was closed, or never closed, may take
+ASIDE_S = 10.0  # how long a verb that runs aside may outlast the scenario
 SETTLE_S = 2.0  # how long what was closed may take to be gone
 
 
@@ -53,6 +54,7 @@ class Session:
         self._phase: str | None = None
         self._cycle: weakref.ref[object] | None = None
         self._asides: list[threading.Thread] = []
+        self._watchers: list[GateClient] = []
         self._interposer = Interposer()
 
     # What a component adds.
@@ -91,10 +93,16 @@ class Session:
         if self.call("construct", self.request.setup["start_within_s"], {}, self._construct):
             for step in self.request.steps:
                 self._step(step)
-        for aside in self._asides:
-            aside.join(self.request.time_scale * 10)
+        self._end_asides()
         self._settle(opening)
         self.journal.write("note", "finished")
+
+    def _end_asides(self) -> None:
+        """Wait for what still runs aside; whoever still waits for a probe waits in vain."""
+        for watcher in self._watchers:
+            watcher.hang_up()
+        for aside in self._asides:
+            aside.join(ASIDE_S * self.request.time_scale)
 
     def _construct(self) -> dict[str, Any]:
         self.open()
@@ -176,7 +184,12 @@ class Session:
         return {}
 
     def _own_fds(self) -> set[int]:
-        return self.link.own_fds() | self.gate.own_fds() | {self.journal.fd}
+        gates = (self.gate, *self._watchers)
+        return (
+            self.link.own_fds()
+            | {fd for gate in gates for fd in gate.own_fds()}
+            | {self.journal.fd}
+        )
 
     # What faults may do: the `Stage` of the port.
 
@@ -196,9 +209,10 @@ class Session:
     def attend_hold(self, fault: str, verb: Any, bound_s: float) -> None:
         """Once a probe is held, run `verb` in a second thread; release it after that."""
         bound_s *= self.request.time_scale
+        watcher = GateClient(self.link.gate)
+        self._watchers.append(watcher)
 
         def attend() -> None:
-            watcher = GateClient(self.link.gate)
             if watcher.wait_held(fault):
                 update = self._aside(lambda: self.execute(verb))
                 update.join(bound_s)

@@ -19,6 +19,7 @@ from harness.model.run import CellResult
 from harness.model.verdict import Outcome, Verdict, worst
 from harness.ports.clock import now_ns
 
+DIED = "the backend's server died"
 TICK_S = 0.05  # how often journals are looked at while nothing is reported
 
 
@@ -155,18 +156,20 @@ class Supervisor:
         key = directory.relative_to(self._root).as_posix()
         self._running[key] = (job, RunningCell(job.request, directory))
         if job.server in self._dead:
-            self._lose(key)
+            self._lose(key, DIED)
             return
         try:
             job.server.start_cell(key, job.request, directory)
         except OSError:
-            self._lose(key)
+            self._lose(key, DIED)
 
     def _turn(self) -> None:
         for ready, _ in self._selector.select(TICK_S if self._running else 0):
             self._hear(ready.data)
-        for _, cell in list(self._running.values()):
+        for key, (_, cell) in list(self._running.items()):
             cell.watch()
+            if cell.lost:
+                self._lose(key, "the backend's server did not start the cell")
 
     def _hear(self, server: Server) -> None:
         messages = server.receive()
@@ -174,16 +177,17 @@ class Supervisor:
             self._selector.unregister(server.connection)
             self._dead.add(server)
             for key in [k for k, (job, _) in self._running.items() if job.server is server]:
-                self._lose(key)
+                self._lose(key, DIED)
             return
         for message in messages:
-            if "started" in message:
+            # A cell that was given up may still start or end.
+            if message.get("started") in self._running:
                 self._running[message["started"]][1].guardian = message["pid"]
-            elif "ended" in message:
+            elif message.get("ended") in self._running:
                 self._finish(message["ended"])
 
-    def _lose(self, key: str) -> None:
-        self._running[key][1].error = "the backend's server died"
+    def _lose(self, key: str, why: str) -> None:
+        self._running[key][1].error = why
         self._finish(key)
 
     def _finish(self, key: str) -> None:

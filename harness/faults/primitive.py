@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from harness.faults.common import Common
 from harness.model.scenario import Placement
 from harness.ports.backend import Transfer
 from harness.ports.faults import Stage
@@ -20,8 +21,8 @@ def undeclared(wanted: str, setup: Mapping[str, Any], capabilities: Any) -> str 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CloseChannel:
-    """Close one end of a channel under the backend's feet (pytorch/rl#4701).
+class CloseChannel(Common):
+    """Close one end of a channel under the backend's feet (pytorch/rl#4701); it stays closed.
 
     Attributes:
         channel: `commands` or `results`; a duplex pipe answers to both.
@@ -36,12 +37,6 @@ class CloseChannel:
     how: Close = "reader"
     at: Placement | None = None
     fault: Literal["close_channel"] = "close_channel"
-    id: str = ""
-
-    @property
-    def placement(self) -> Placement | None:
-        """Where it strikes."""
-        return self.at
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """The backend has to declare this end."""
@@ -62,13 +57,9 @@ class CloseChannel:
         if ends and all(each.closed for each in ends):
             stage.record(self.id, "effect", f"{len(ends)} ends are closed")
 
-    def heal(self, stage: Stage) -> None:
-        """What is closed stays closed: from here on the scenario expects the backend to cope."""
-        stage.record(self.id, "healed")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DelayTransfer:
+class DelayTransfer(Common):
     """One item is late on its way: the driver's k-th completed transfer takes longer.
 
     Attributes:
@@ -83,11 +74,6 @@ class DelayTransfer:
     k: int = 1
     seconds: float = 0.3
     fault: Literal["delay_transfer"] = "delay_transfer"
-    id: str = ""
-
-    @property
-    def placement(self) -> Placement | None:
-        """It is placed by transfers, not by operations."""
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """The backend has to say which descriptors the channel has."""
@@ -100,10 +86,3 @@ class DelayTransfer:
         """Have the interposer wait for the transfer."""
         stage.delay_transfer(self.id, self.channel, self.transfer, self.k, self.seconds)
         stage.record(self.id, "armed")
-
-    def fire(self, stage: Stage) -> None:
-        """The interposer does it."""
-
-    def heal(self, stage: Stage) -> None:
-        """It happens once."""
-        stage.record(self.id, "healed")

@@ -7,25 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from harness.faults.common import Common, Gated
 from harness.faults.primitive import undeclared
-from harness.model.gate import GateRule
 from harness.model.scenario import Placement
 from harness.ports.faults import Stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signal:
-    """A worker process gets a signal at its k-th operation: it sends it to itself, at that very point."""
+class Signal(Gated):
+    """A worker process gets a signal at its k-th operation: it sends it to itself, at that very point.
 
-    at: Placement
+    Attributes:
+        signal: without its `SIG`.
+    """
+
     signal: Literal["KILL", "TERM", "SEGV"] = "KILL"
     fault: Literal["signal"] = "signal"
-    id: str = ""
-
-    @property
-    def placement(self) -> Placement | None:
-        """Where it strikes."""
-        return self.at
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """Threads die with the driver."""
@@ -36,29 +33,11 @@ class Signal:
 
     def arm(self, stage: Stage) -> None:
         """Have the gate give the order."""
-        stage.arm_gate(
-            GateRule(
-                fault=self.id,
-                role=self.at.role,
-                op=self.at.op,
-                k=self.at.k,
-                edge=self.at.edge,
-                order="signal",
-                signal=int(signals.Signals[f"SIG{self.signal}"]),
-            )
-        )
-        stage.record(self.id, "armed")
-
-    def fire(self, stage: Stage) -> None:
-        """The gate does it."""
-
-    def heal(self, stage: Stage) -> None:
-        """A dead process stays dead."""
-        stage.record(self.id, "healed")
+        self.arm_gate(stage, "signal", signal=int(signals.Signals[f"SIG{self.signal}"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CollectCycle:
+class CollectCycle(Common):
     """The pool is dropped without being closed, in a reference cycle, and the cycle is collected.
 
     Attributes:
@@ -76,12 +55,6 @@ class CollectCycle:
     after_s: float = 0.3
     within_s: float = 5.0
     fault: Literal["collect_cycle"] = "collect_cycle"
-    id: str = ""
-
-    @property
-    def placement(self) -> Placement | None:
-        """Where it strikes."""
-        return self.at
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """A backend may say that its pools have to be closed by hand."""
@@ -103,7 +76,3 @@ class CollectCycle:
     def fire(self, stage: Stage) -> None:
         """Have the collection fall into the call that comes next."""
         stage.collect_during_call(self.id, self.after_s)
-
-    def heal(self, stage: Stage) -> None:
-        """There is nothing left to heal."""
-        stage.record(self.id, "healed")

@@ -241,3 +241,27 @@ def test_an_adapters_own_mistake_is_told_from_a_backends_defect():
     done = harness("backends", "check", "tests.backends.broken_adapter:backend")
     assert done.code == 1
     assert "the adapter's mistake" in done.out
+
+
+NEVER_HELD = """
+title = "A forward that is never held"
+component = "weights"
+
+[[steps]]
+do = "forward"
+
+[[steps]]
+fault = "hold_forward"
+at = { role = "worker:0", op = "forward", k = 99 }
+during = { do = "mutate", version = 2 }
+
+[[steps]]
+do = "shutdown"
+"""
+
+
+def test_a_hold_that_nobody_comes_to_is_vacuous_and_leaves_nothing(tmp_path: Path):
+    path = write(tmp_path / "never_held.toml", NEVER_HELD)
+    done = harness("run", path, "--backend", "reference", "--reports", tmp_path)
+    assert done.code == 2, done.out
+    assert list(outcomes(tmp_path).values()) == ["VACUOUS"]

@@ -65,8 +65,8 @@ def test_a_scenario_is_written_as_a_person_would_write_it():
         "\n"
         "[[steps]]\n"
         'fault = "stall"\n'
-        'at = { role = "worker:0", op = "step", k = 2 }\n'
         'id = "f1"\n'
+        'at = { role = "worker:0", op = "step", k = 2 }\n'
         "\n"
         "[[steps]]\n"
         'do = "step"\n'

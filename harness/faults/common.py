@@ -1,0 +1,74 @@
+"""What most faults have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.model.gate import GateRule, Order
+from harness.model.scenario import Placement
+from harness.ports.faults import Stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Common:
+    """A fault that any backend can have, that is carried out by somebody else once armed, and heals by itself.
+
+    Attributes:
+        id: by which `heal` names it; the loader numbers faults that have none.
+    """
+
+    id: str = ""
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where it strikes; None: at its own step."""
+        at: Placement | None = getattr(self, "at", None)
+        return at
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """Why a row cannot have it; None if it can."""
+
+    def fire(self, stage: Stage) -> None:
+        """Strike, where the placement is one of the driver's operations."""
+
+    def heal(self, stage: Stage) -> None:
+        """Nothing is left to end; the scenario says that its effects should be over."""
+        stage.record(self.id, "healed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gated(Common):
+    """A fault that the gate carries to an operation of a worker.
+
+    Attributes:
+        at: which one.
+    """
+
+    at: Placement
+
+    def arm_gate(self, stage: Stage, order: Order, signal: int = 0) -> None:
+        """Have the gate give an order there."""
+        stage.arm_gate(
+            GateRule(
+                fault=self.id,
+                role=self.at.role,
+                op=self.at.op,
+                k=self.at.k,
+                edge=self.at.edge,
+                order=order,
+                signal=signal,
+            )
+        )
+        stage.record(self.id, "armed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding(Gated):
+    """A fault that holds whoever comes to its operation, until it is healed."""
+
+    def heal(self, stage: Stage) -> None:
+        """Let them go on."""
+        stage.release_gate(self.id)
+        stage.record(self.id, "healed")
