@@ -25,6 +25,7 @@ class Component:
         optional: capabilities beyond those.
         worker_ops: operations of a worker, where faults can be placed.
         session: `module:attr` of its interpreter, which runs in the driver.
+        payload: the module of what it puts into workers; the server imports it ahead of every cell.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Component:
     optional: frozenset[str]
     worker_ops: frozenset[str]
     session: str
+    payload: str
 
     def step_type(self, plain: Mapping[str, Any]) -> type[Any]:
         """The dataclass of a step in its plain form."""
@@ -62,6 +64,7 @@ POOL = Component(
     optional=pool.OPTIONAL,
     worker_ops=pool.WORKER_OPS,
     session="harness.engine.pool_session:PoolSession",
+    payload="harness.payloads.env",
 )
 WEIGHTS = Component(
     name="weights",
@@ -72,5 +75,6 @@ WEIGHTS = Component(
     optional=weights.OPTIONAL,
     worker_ops=weights.WORKER_OPS,
     session="harness.engine.weights_session:WeightsSession",
+    payload="harness.payloads.policy",
 )
 COMPONENTS: Mapping[str, Component] = {each.name: each for each in (POOL, WEIGHTS)}

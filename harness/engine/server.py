@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.engine import census, linux
+from harness.engine.components import COMPONENTS, Component
 from harness.engine.guardian import guard
 from harness.engine.loader import backend_of
 from harness.engine.request import PROTOCOL, CellRequest
@@ -48,21 +49,28 @@ def main(argv: list[str]) -> int:
 
 def _imported(adapter: str) -> Backend:
     backend = backend_of(adapter)
+    for component in _components(backend):
+        importlib.import_module(component.session.partition(":")[0])
+        importlib.import_module(component.payload)
     for module in backend.preload:
         importlib.import_module(module)
     return backend
 
 
+def _components(backend: Backend) -> list[Component]:
+    return [each for each in COMPONENTS.values() if getattr(backend, each.name) is not None]
+
+
 def _describe(backend: Backend) -> dict[str, Any]:
     """What the supervisor needs to know of it."""
-    ports = {"pool": backend.pool, "weights": backend.weights}
     return {
         "name": backend.name,
         "version": backend.version(),
         "python": f"{sys.version.split()[0]} {sys.executable}",
         "versions": {name: _version(name) for name in backend.packages},
         "capabilities": {
-            name: to_plain(port.capabilities) for name, port in ports.items() if port is not None
+            component.name: to_plain(getattr(backend, component.name).capabilities)
+            for component in _components(backend)
         },
     }
 
