@@ -175,7 +175,7 @@ def replay_command(
     **how: Any,
 ) -> int:
     """Run one cell again, by its id: component/scenario[row]@backend-version."""
-    found = re.fullmatch(r"([a-z]+)/(\w+)\[(.*)\]@(.+)", cell)
+    found = re.fullmatch(r"([a-z]+)/([^\[]+)\[(.*)\]@(.+)", cell)
     if found is None:
         raise UsageError("CELL", "", f"component/scenario[row]@backend, got {cell!r}")
     component, name, row, column = found.groups()

@@ -91,28 +91,31 @@ class ScenarioItem(pytest.Item):
 
     def setup(self) -> None:
         """Run the cell; what says nothing about the backend is an error, not a failure."""
+        from harness.model.standing import Standing, standing
+
         bench = self.config.stash.setdefault(_BENCH, None) or _Bench(self.config)
         self.config.stash[_BENCH] = bench
         self._cell = cell = bench.run(*self._case)
-        if cell.outcome is cell.expected:
-            return
-        if cell.outcome.value == "UNSUPPORTED":
-            pytest.skip(cell.reason)
-        if cell.outcome.value in ("UNKNOWN", "VACUOUS", "HARNESS-ERROR"):
+        where = standing(cell)
+        if where in (Standing.HARNESS, Standing.INCONCLUSIVE):
             raise ScenarioError(_account(cell))
+        if cell.outcome.value == "UNSUPPORTED" and where is not Standing.LISTED:
+            pytest.skip(cell.reason)
 
     def runtest(self) -> None:
         """Say how the cell ended."""
+        from harness.model.standing import Standing, standing
+
         cell = self._cell
         assert cell is not None
-        if cell.outcome is cell.expected:
+        where = standing(cell)
+        if where is Standing.LISTED:
             pytest.xfail(cell.expected_reason or "listed")
-        if cell.outcome.value != "PASS":
+        if where is Standing.WORSE:
             raise ScenarioError(_account(cell))
-        if cell.expected is not None:
-            self.add_report_section(
-                "call", "note", f"listed as {cell.expected.value}, but passes now"
-            )
+        if where is Standing.BETTER:
+            note = f"listed as {cell.expected}, but now {cell.outcome.value}"
+            self.add_report_section("call", "note", note)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The account without a traceback through the plugin."""
@@ -151,9 +154,10 @@ class _Bench:
 
     def run(self, loaded: Loaded, row: str, backend: str) -> CellResult:
         """Run one row on one backend."""
-        from harness.engine.supervisor import Supervisor
+        from harness.engine.supervisor import run_jobs
 
-        (result,) = Supervisor(self._root, jobs=1).run([self._job(loaded, row, backend)])
+        job = self._job(loaded, row, backend)
+        (result,) = run_jobs(self._root, [job])
         return result
 
     def _job(self, loaded: Loaded, row: str, backend: str) -> Job:

@@ -48,7 +48,7 @@ POOL_CAPABILITIES = PoolCapabilities(
         "host": frozenset({"bare", "transformed", "collector"}),
     },
     channels={"process": frozenset({*_PUBLIC, *_READER}), "thread": _PUBLIC},
-    transfers={each: frozenset({"commands", "results"}) for each in ("process", "thread")},
+    transfers={"process": frozenset({"commands", "results"})},
 )
 # All of its channels' input and output goes through these two functions.
 HOOKS = (

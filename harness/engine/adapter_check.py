@@ -12,7 +12,8 @@ from harness.engine.judging import BrokenJournalError, read_history
 from harness.engine.loading import Loaded, parse
 from harness.engine.plan import Options, jobs_of
 from harness.engine.servers import Column
-from harness.engine.supervisor import Supervisor
+from harness.engine.supervisor import run_jobs
+from harness.model.verdict import Outcome
 
 LEAST: Mapping[str, list[dict[str, Any]]] = {
     "pool": [{"do": "reset"}, {"do": "step", "times": 2}, {"do": "shutdown"}],
@@ -55,10 +56,13 @@ def _clean_run(
     loaded = Loaded(path=Path("least.toml"), scenario=parse(plain, "least"))
     options = Options(backends=(column.wanted.name,))
     jobs = jobs_of([loaded], [column], options, root, 1.0)
-    (result,) = Supervisor(root, jobs=1).run(jobs)
+    (result,) = run_jobs(root, jobs)
     if result.directory is None:
         return [f"{component.name}: cannot run the least scenario: {result.reason}"]
-    return _blame(component, root / result.directory, column)
+    found = _blame(component, root / result.directory, column)
+    if result.outcome is not Outcome.PASS and not found:
+        found = [f"{component.name}: the least scenario is {result.outcome.value}: {result.reason}"]
+    return found
 
 
 def _blame(component: Component, directory: Path, column: Column) -> list[str]:

@@ -35,19 +35,29 @@ class RunningCell:
         self._offset = 0
         self._bound_ns = self.started_ns + round(_bound_s(request) * 1e9)
 
-    def watch(self) -> None:
-        """Read what is new in the journal, and end the cell if something in it is overdue."""
+    def watch(self) -> bool:
+        """Read what is new in the journal, and end the cell if something in it is overdue.
+
+        Returns:
+            whether that took so long that others should be heard before they are judged late.
+        """
         now = now_ns()
         if self.guardian is None:
             self.lost = now > self.started_ns + FORK_S * 1e9
-            return
+            return False
         self._read()
         if self._told_to_end_ns is not None:
             if now > self._told_to_end_ns + END_S * 1e9:
                 self.error = "the guardian did not end"
                 _signal(self.guardian, signal.SIGKILL)
-        elif now > min((*self._open.values(), self._bound_ns)):
+        elif now > self._due_ns():
             self._end_hung()
+            return True
+        return False
+
+    def _due_ns(self) -> int:
+        """When the first of what is open has to be over, grace included."""
+        return min((*self._open.values(), self._bound_ns))
 
     def end(self) -> None:
         """Have the guardian end everything now."""
@@ -58,11 +68,12 @@ class RunningCell:
     def finish(self) -> None:
         """Add what only the supervisor knows to what the guardian wrote."""
         path = self.directory / "ending.json"
-        ending = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        if self.hang is not None:
+        try:
+            ending = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            ending = {"error": "the guardian left no account of the cell"}
+        if self.hang is not None and ending.get("ended_by_us"):
             ending["hang"] = self.hang
-        if not path.exists():
-            ending["error"] = "the guardian left no account of the cell"
         if self.error is not None:
             ending["error"] = self.error
         path.write_text(json.dumps(ending), encoding="utf-8")
@@ -79,7 +90,10 @@ class RunningCell:
         end = fresh.rfind(b"\n") + 1
         self._offset += end
         for line in fresh[:end].splitlines():
-            self._note(json.loads(line))
+            try:
+                self._note(json.loads(line))
+            except (ValueError, KeyError, TypeError):
+                continue  # whoever wrote that is not ours; the judge says what it makes of it
 
     def _note(self, event: dict[str, Any]) -> None:
         if event["kind"] == "invoke":
@@ -92,7 +106,7 @@ class RunningCell:
         assert self.guardian is not None
         seen = watchdog.look(census.descendants(self.guardian))
         self._read()
-        if self._open and now_ns() <= min((*self._open.values(), self._bound_ns)):
+        if now_ns() <= self._due_ns():
             return  # it came back while we were looking
         self.hang = watchdog.verdict(seen)
         text = watchdog.stacks(seen)

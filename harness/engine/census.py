@@ -17,7 +17,7 @@ from typing import Any
 SHM = Path("/dev/shm")
 
 
-def take(own_fds: Iterable[int] = ()) -> dict[str, Any]:
+def take(own_fds: Iterable[int] = (), *, own_shm: bool = True) -> dict[str, Any]:
     """Count what this process holds.
 
     The resource tracker, the fork server and the resource sharer are one each for the whole
@@ -25,6 +25,7 @@ def take(own_fds: Iterable[int] = ()) -> dict[str, Any]:
 
     Args:
         own_fds: the harness's own descriptors.
+        own_shm: names in /dev/shm can only be ours; else they say nothing, and are left out.
 
     Returns:
         `fds` by what they point to, names of `threads`, `children` with pid and name, `shm`.
@@ -39,7 +40,7 @@ def take(own_fds: Iterable[int] = ()) -> dict[str, Any]:
             for pid in children(os.getpid())
             if pid not in helpers
         ],
-        "shm": shared_memory(),
+        "shm": shared_memory() if own_shm else [],
     }
 
 

@@ -24,7 +24,11 @@ def report() -> str:
             "" if spy else "stacks of hung cells come from faulthandler",
         ),
         ("looking at processes", _ptrace(), ""),
-        ("orphans", _child(linux.become_subreaper), "without: orphans are found by name only"),
+        (
+            "orphans",
+            _child(linux.become_subreaper),
+            "without: nobody ends what a cell leaves behind",
+        ),
         (
             "own /dev/shm",
             _child(linux.private_shared_memory),

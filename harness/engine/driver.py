@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import signal
@@ -12,24 +13,33 @@ import types
 from harness.engine.components import COMPONENTS
 from harness.engine.loader import resolve
 from harness.engine.request import CellRequest
-from harness.payloads.link import Journal, Link
+from harness.payloads.link import HOLD_BOUND_S, Journal, Link
 
 BROKEN = 70  # EX_SOFTWARE: the harness's own part failed
 
 
-def drive(request: CellRequest, journal: str, gate: str) -> None:
-    """Run the scenario and leave; never returns."""
+def drive(request: CellRequest, journal: str, gate: str, *, own_shm: bool) -> None:
+    """Run the scenario and leave; never returns.
+
+    Args:
+        request: what to do.
+        journal: path of the journal.
+        gate: address of the gate.
+        own_shm: /dev/shm is this cell's alone, so that names in it can be judged.
+    """
     code = BROKEN
     try:
         _prepare()
-        link = Link(journal=journal, gate=gate, gated=request.gated())
+        hold_s = HOLD_BOUND_S * request.time_scale
+        link = Link(journal=journal, gate=gate, gated=request.gated(), hold_s=hold_s)
         component = COMPONENTS[request.component]
-        resolve(component.session)(request, component, link).run()
+        resolve(component.session)(request, component, link, own_shm=own_shm).run()
         code = 0
     except BaseException:  # noqa: BLE001 - the last frame of a process: the judge reads the journal
         Journal(journal, "driver").write("note", "broken", traceback=traceback.format_exc())
     finally:
-        sys.stderr.flush()
+        with contextlib.suppress(OSError, ValueError):  # the backend may have closed it
+            sys.stderr.flush()
         os._exit(code)
 
 

@@ -19,8 +19,6 @@ from harness.model.plain import from_plain, to_plain
 from harness.payloads.link import Journal, connect
 from harness.ports.clock import now_ns
 
-ASK_BOUND_S = 60.0  # the driver waits no longer for the guardian than a probe does for the driver
-
 
 @dataclass(eq=False, slots=True)
 class _Peer:
@@ -42,6 +40,14 @@ class _Rule:
     waiting: list[_Peer] = field(default_factory=list)
     reached: bool = False
     open: bool = False
+
+    def hit(self, role: str, op: str, edge: str) -> bool:
+        """Count a probe that comes here; whether its order is due."""
+        if self.open or self.reached or not self.rule.meets(role, op, edge):
+            return False
+        self.hits[role] = self.hits.get(role, 0) + 1
+        self.reached = self.hits[role] == self.rule.k
+        return self.reached
 
 
 class GateServer:
@@ -101,6 +107,9 @@ class GateServer:
             detail = f"process {peer.pid} is gone"
             self._record("signal", peer.doomed, "effect", detail)
         for armed in self._rules:
+            for held, since in armed.held:
+                if held is peer:
+                    self._record_hold(armed, since, "until it was gone")
             armed.held = [each for each in armed.held if each[0] is not peer]
             armed.waiting = [each for each in armed.waiting if each is not peer]
 
@@ -127,15 +136,11 @@ class GateServer:
         """A probe is here: give it the order of the first rule whose hit this is."""
         peer.pid = int(message["pid"])
         role, op, edge = str(message["role"]), str(message["op"]), str(message["edge"])
-        for armed in self._rules:
-            if armed.open or not armed.rule.meets(role, op, edge):
-                continue
-            armed.hits[role] = armed.hits.get(role, 0) + 1
-            if armed.hits[role] == armed.rule.k and not armed.reached:
-                armed.reached = True
-                self._give_order(peer, armed, role)
-                return
-        _say(peer, {"order": "go"})
+        due = [armed for armed in self._rules if armed.hit(role, op, edge)]
+        if due:
+            self._give_order(peer, due[0], role)
+        else:
+            _say(peer, {"order": "go"})
 
     def _give_order(self, peer: _Peer, armed: _Rule, role: str) -> None:
         rule = armed.rule
@@ -177,14 +182,13 @@ def _say(peer: _Peer, answer: dict[str, Any]) -> None:
 
 
 class GateClient:
-    """The driver's line to the gate. One thread at a time."""
+    """The driver's line to the gate, waiting `bound_s` for an answer. One thread at a time."""
 
-    def __init__(self, address: str) -> None:
-        connection = connect(address)
+    def __init__(self, address: str, bound_s: float) -> None:
+        connection = connect(address, bound_s)
         if connection is None:
             raise RuntimeError(f"nobody holds the gate {address}")
         self._connection = connection
-        self._connection.settimeout(ASK_BOUND_S)
         self._file = connection.makefile("rb")
 
     def own_fds(self) -> set[int]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import selectors
 import signal
-import sys
 import traceback
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class _Stderr:
         self._head = b""
         self._tail = b""
         self._size = 0
+        self._over = False
 
     def read(self) -> bool:
         """Take what is there; False at the end."""
@@ -61,10 +62,16 @@ class _Stderr:
         except BlockingIOError:
             return True
         self._size += len(part)
+        self._over = not part
         room = STDERR_HEAD - len(self._head)
         self._head += part[:room]
         self._tail = (self._tail + part[room:])[-STDERR_HEAD:]
         return bool(part)
+
+    def has_more(self) -> bool:
+        """Whether something is there to be taken now."""
+        ready, _, _ = select.select([self.reader], [], [], 0)
+        return bool(ready) and not self._over
 
     def save(self) -> None:
         """Write it to its file."""
@@ -83,6 +90,7 @@ class _Guardian:
         self._stderr = _Stderr(directory / "stderr.txt")
         self._status: int | None = None
         self._told_to_end = False
+        self._ended_by_us = False
 
     def run(self) -> int:
         """Returns the exit code: 0, whatever the cell did."""
@@ -100,12 +108,13 @@ class _Guardian:
         journal = Journal(path, "guardian")
         gate = GateServer(self._selector, journal, gate_address)
         ours = (wakeup, alarm, journal_fd, journal.fd, gate.fileno(), self._stderr.reader)
-        driver = self._start_driver(path, gate_address, ours)
+        driver = self._start_driver(path, gate_address, ours, own_shm=private)
         self._selector.register(wakeup, selectors.EVENT_READ, lambda: os.read(wakeup, 4096))
         self._selector.register(self._stderr.reader, selectors.EVENT_READ, self._read_stderr)
         while self._status is None and not self._told_to_end:
             self._turn(1.0)
             self._reap(driver)
+        self._ended_by_us = self._status is None
         leftovers = self._leave(driver)
         gate.close()
         if private:
@@ -117,7 +126,9 @@ class _Guardian:
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
         return os.open(self._directory / "journal.jsonl", flags, 0o644)
 
-    def _start_driver(self, journal: str, gate: str, ours: tuple[int, ...]) -> int:
+    def _start_driver(
+        self, journal: str, gate: str, ours: tuple[int, ...], *, own_shm: bool
+    ) -> int:
         pid = os.fork()
         if pid:
             os.close(self._stderr.writer)
@@ -130,7 +141,7 @@ class _Guardian:
         for fd in (*ours, self._stderr.writer):
             os.close(fd)
         self._selector.close()
-        drive(self._request, journal, gate)
+        drive(self._request, journal, gate, own_shm=own_shm)
         return 0  # never comes here
 
     def _on_term(self, *_: object) -> None:
@@ -157,14 +168,14 @@ class _Guardian:
 
     def _leave(self, driver: int) -> list[dict[str, str]]:
         """Wait for what the driver started to end by itself, then end it; returns what did not."""
-        deadline = Deadline.after(0 if self._told_to_end else LEAVE_S * self._request.time_scale)
-        while census.descendants(os.getpid()) and not deadline.expired:
+        deadline = Deadline.after(LEAVE_S * self._request.time_scale)
+        while not (self._told_to_end or deadline.expired) and census.descendants(os.getpid()):
             self._turn(0.01)
             self._reap(driver)
         left = [
             {"kind": "process", "name": f"{census.command(pid)} ({census.state(pid)})"}
             for pid in census.descendants(os.getpid())
-            if not (self._told_to_end and pid == driver)
+            if not (self._ended_by_us and pid == driver)
         ]
         deadline = Deadline.after(KILL_S)
         while (alive := census.descendants(os.getpid())) and not deadline.expired:
@@ -173,9 +184,8 @@ class _Guardian:
             pause(0.002)
             self._reap(driver)
         self._reap(driver)
-        while self._stderr.reader in self._selector.get_map() and self._stderr.read():
-            if not self._selector.select(0):
-                break
+        while self._stderr.has_more() and not deadline.expired:
+            self._stderr.read()
         return left
 
     def _save(self, journal_fd: int, leftovers: list[dict[str, str]]) -> None:
@@ -183,12 +193,13 @@ class _Guardian:
         path = self._directory / "journal.jsonl"
         if not path.exists() or path.stat().st_ino != os.fstat(journal_fd).st_ino:
             path.write_bytes(_whole(journal_fd))
-        ending: dict[str, Any] = {"ended_by_us": self._told_to_end, "leftovers": leftovers}
-        if self._status is not None and not self._told_to_end:
+        ending: dict[str, Any] = {"ended_by_us": self._ended_by_us, "leftovers": leftovers}
+        if self._status is not None and not self._ended_by_us:
             code = os.waitstatus_to_exitcode(self._status)
             ending |= {"exit_code": code} if code >= 0 else {"signal": -code}
-        text = json.dumps(ending)
-        (self._directory / "ending.json").write_text(text, encoding="utf-8")
+        part = self._directory / "ending.part"
+        part.write_text(json.dumps(ending), encoding="utf-8")
+        part.replace(self._directory / "ending.json")  # a reader meets the whole of it or nothing
 
 
 def _whole(fd: int) -> bytes:
@@ -199,4 +210,4 @@ def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
-        sys.stderr.write("")  # it ended by itself, which is as good
+        return  # it ended by itself, which is as good

@@ -20,12 +20,14 @@ class BrokenJournalError(Exception):
 
 
 def judge_directory(directory: Path, checkers: Sequence[Checker] = CHECKERS) -> Verdict:
-    """Judge what one run of a cell left behind."""
+    """Judge what one run of a cell left behind; a cell that cannot be judged costs its verdict alone."""
     try:
-        history = read_history(directory)
+        return judge(read_history(directory), checkers)
     except BrokenJournalError as error:
         return Verdict(outcome=Outcome.HARNESS_ERROR, reason=str(error))
-    return judge(history, checkers)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = f"{directory}: an event says what it must not: {type(error).__name__}: {error}"
+        return Verdict(outcome=Outcome.HARNESS_ERROR, reason=reason)
 
 
 def read_history(directory: Path) -> History:
@@ -39,9 +41,9 @@ def read_history(directory: Path) -> History:
         ending = _json(directory / "ending.json")
         lines = (directory / "journal.jsonl").read_bytes().splitlines()
         events = tuple(read_event(seq, line) for seq, line in enumerate(lines))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         broken = directory / "guardian.txt"
-        detail = broken.read_text().splitlines()[-1] if broken.exists() else str(error)
+        detail = _last_line(broken) or str(error)
         raise BrokenJournalError(f"{directory}: {type(error).__name__}: {detail}") from error
     leftovers = ending.pop("leftovers", [])
     finished = any(e.kind is Kind.NOTE and e.op == "finished" for e in events)
@@ -77,6 +79,11 @@ def read_event(seq: int, line: bytes) -> Event:
         id=plain["id"],
         data=plain["data"],
     )
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(errors="replace").split("\n") if path.exists() else []
+    return next((line for line in reversed(lines) if line), "")
 
 
 def _json(path: Path) -> dict[str, Any]:

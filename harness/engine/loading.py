@@ -207,8 +207,10 @@ def _check_steps(scenario: Scenario[Any, Any], component: Component, where: obje
     ids = Counter(step.id for step in scenario.steps if hasattr(step, "fault"))
     sizes = {row.setup.num_envs for row in scenario.rows() if hasattr(row.setup, "num_envs")}
     for i, step in enumerate(scenario.steps):
-        if isinstance(step, Heal) and step.heal not in ids:
-            raise UsageError(where, f"steps[{i}].heal", f"no fault has the id {_shown(step.heal)}")
+        before = {each.id for each in scenario.steps[:i] if hasattr(each, "fault")}
+        if isinstance(step, Heal) and step.heal not in before:
+            problem = f"no fault before it has the id {_shown(step.heal)}"
+            raise UsageError(where, f"steps[{i}].heal", problem)
         if hasattr(step, "fault") and ids[step.id] > 1:
             raise UsageError(where, f"steps[{i}].id", f"two faults have the id {_shown(step.id)}")
         if hasattr(step, "mask") and {len(step.mask)} != sizes:
@@ -218,31 +220,56 @@ def _check_steps(scenario: Scenario[Any, Any], component: Component, where: obje
             raise UsageError(where, f"steps[{i}].times", f"at least 1, got {step.times}")
         if getattr(step, "placement", None) is not None:
             _check_placement(scenario, component, i, where)
+        during = getattr(step, "during", None)
+        if during is not None and step.bound_s >= during.within_s:
+            problem = f"below the deadline of what runs during it, {during.within_s:g} s"
+            raise UsageError(where, f"steps[{i}].bound_s", f"{problem}, got {step.bound_s:g}")
 
 
 def _check_placement(
     scenario: Scenario[Any, Any], component: Component, i: int, where: object
 ) -> None:
     """A fault on the driver has to be met by the steps after it; one on a worker needs such an operation."""
-    at = scenario.steps[i].placement
+    fault = scenario.steps[i]
+    at = fault.placement
     key = f"steps[{i}].at"
     if at.k < 1:
         raise UsageError(where, f"{key}.k", f"counts from 1, got {at.k}")
-    role, _, index = at.role.partition(":")
-    if role == "worker" and (not index or index.isdecimal()):
-        if at.op not in component.worker_ops:
-            known = ", ".join(sorted(component.worker_ops))
-            problem = f"a worker of {component.name} does {known}, got {_shown(at.op)}"
-            raise UsageError(where, f"{key}.op", problem)
-        return
+    _check_role(scenario, fault, f"{key}.role", where)
+    known = fault.ops if at.role == "driver" else component.worker_ops
+    if known and at.op not in known:
+        who = (
+            "it strikes the driver's"
+            if at.role == "driver"
+            else f"a worker of {component.name} does"
+        )
+        problem = f"{who} {', '.join(sorted(known))}, got {_shown(at.op)}"
+        raise UsageError(where, f"{key}.op", problem)
     if at.role != "driver":
-        problem = f"driver, worker or worker:INDEX, got {_shown(at.role)}"
-        raise UsageError(where, f"{key}.role", problem)
+        return
     reached = _executions(scenario.steps, at.op)
     already = _executions(scenario.steps[:i], at.op)
     if not already < at.k <= reached:
         problem = f"{at.op} number {at.k} does not come after this step: the scenario has {reached} in all"
         raise UsageError(where, key, problem)
+
+
+def _check_role(scenario: Scenario[Any, Any], fault: Any, key: str, where: object) -> None:
+    """`driver`, `worker` or `worker:INDEX`, whichever the fault can strike, of workers that there are."""
+    role, _, index = fault.placement.role.partition(":")
+    forms = {"driver": "driver", "worker": "worker or worker:INDEX"}
+    well_formed = not index or (role == "worker" and index.isdecimal())
+    if role not in fault.roles or not well_formed:
+        accepted = " or ".join(forms[each] for each in sorted(fault.roles))
+        problem = f"{fault.fault} strikes {accepted}, got {_shown(fault.placement.role)}"
+        raise UsageError(where, key, problem)
+    workers = min(getattr(s, "num_envs", None) or s.num_workers for s in _setups(scenario))
+    if index and int(index) >= workers:
+        raise UsageError(where, key, f"there are {workers} workers, got {fault.placement.role!r}")
+
+
+def _setups(scenario: Scenario[Any, Any]) -> list[Any]:
+    return [row.setup for row in scenario.rows()]
 
 
 def _executions(steps: Iterable[Any], op: str) -> int:
@@ -262,7 +289,7 @@ def find(paths: Sequence[Path]) -> list[Path]:
         found += _below(path) if path.is_dir() else [path]
     if not found:
         raise UsageError(" ".join(map(str, paths)), "", "no scenario files there")
-    return found
+    return list({path.resolve(): path for path in found}.values())
 
 
 def _below(directory: Path) -> list[Path]:

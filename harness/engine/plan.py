@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -17,6 +18,7 @@ from harness.engine.request import CellRequest
 from harness.engine.servers import Column, Wanted
 from harness.engine.supervisor import Job
 from harness.engine.support import unsupported
+from harness.engine.usage import UsageError
 from harness.model.plain import to_plain
 from harness.model.run import CellResult
 from harness.model.scenario import Row, cell_id
@@ -37,6 +39,7 @@ class Options:
         jobs: how many run at once.
         seed: recorded, and given to whatever draws.
         time_scale: None: measured.
+        budget_s: no cell is started after this.
         expected: where lists of known outcomes lie.
         rows: only rows with these keys.
     """
@@ -88,7 +91,16 @@ def jobs_of(
                 for row in loaded.scenario.rows()
                 if not options.rows or row.key in options.rows
             ]
+    _refuse_twins(jobs)
     return jobs
+
+
+def _refuse_twins(jobs: Sequence[Job]) -> None:
+    """A cell's id names its files and its listed outcome: no two may share it."""
+    counts = Counter(job.blank.id for job in jobs)
+    for job in jobs:
+        if counts[job.blank.id] > 1:
+            raise UsageError(job.blank.scenario, "", f"two cells have the id {job.blank.id}")
 
 
 def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
@@ -123,11 +135,11 @@ def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
         row=row.key,
         backend=column.info.id,
         outcome=Outcome.UNKNOWN,
-        reason="not run",
+        reason="not run: the budget was spent",
         expect=request.expect,
         seconds=0.0,
         replay=replay_line(cell, loaded.path, column.wanted, options),
-        level=2 if request.gated() else 3,
+        level=2 if any(hasattr(fault, "during") for fault in request.faults()) else 3,
         expected=known.outcome if known else None,
         expected_reason=known.reason if known else None,
     )

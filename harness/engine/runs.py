@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.engine import timescale
-from harness.engine.judging import judge_directory
 from harness.engine.loading import Loaded
+from harness.engine.outcomes import judged_again
 from harness.engine.plan import Options, jobs_of, wanted
 from harness.engine.servers import Column, Server, Wanted, search_path
 from harness.engine.supervisor import Supervisor
@@ -107,22 +107,7 @@ def run(
 
 def judge_again(record: RunRecord, root: Path) -> RunRecord:
     """Judge every cell of a run anew, from its journals."""
-    return replace(record, cells=tuple(_judged_again(cell, root) for cell in record.cells))
-
-
-def _judged_again(cell: CellResult, root: Path) -> CellResult:
-    if cell.directory is None:
-        return cell
-    verdict = judge_directory(root / cell.directory)
-    return replace(
-        cell,
-        outcome=verdict.outcome,
-        reason=verdict.reason,
-        hang=verdict.hang,
-        findings=verdict.findings,
-        checkers=verdict.checkers,
-        faults=verdict.faults,
-    )
+    return replace(record, cells=tuple(judged_again(cell, root) for cell in record.cells))
 
 
 def machine() -> dict[str, Any]:

@@ -153,7 +153,7 @@ class Server:
         self.connection.sendall(json.dumps(message).encode() + b"\n")
 
     def stop(self) -> None:
-        """Hang up, which ends the server and with it every guardian."""
+        """Hang up, which ends the server; guardians that still run end their cells and follow."""
         self.connection.close()
         try:
             self._process.wait(END_S)

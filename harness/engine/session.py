@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import itertools
 import signal
-import threading
 import traceback
 import weakref
 from collections import Counter
@@ -16,21 +15,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from harness.engine import census
+from harness.engine.aside import Aside
 from harness.engine.components import Component
 from harness.engine.gates import GateClient
 from harness.engine.loader import backend_of
 from harness.engine.request import CellRequest
 from harness.model.gate import GateRule
 from harness.model.scenario import Heal, Phase
-from harness.payloads.interposer import MULTIPROCESSING, Interposer, inode_of
+from harness.payloads.interposer import MULTIPROCESSING, Interposer
 from harness.payloads.link import Journal, Link
-from harness.ports.backend import Transfer
 from harness.ports.clock import Deadline, pause
 from harness.ports.faults import Closable, Fault, Record
 
 TEXT_MAX = 4000  # characters of a message or traceback that are kept
 RELEASE_S = 5.0  # how long finalizers of what was closed, or never closed, may take
-ASIDE_S = 10.0  # how long a verb that runs aside may outlast the scenario
 SETTLE_S = 2.0  # how long what was closed may take to be gone
 
 
@@ -42,19 +40,22 @@ def grace_s(deadline_s: float) -> float:
 class Session:
     """Runs the steps of one row."""
 
-    def __init__(self, request: CellRequest, component: Component, link: Link) -> None:
+    def __init__(
+        self, request: CellRequest, component: Component, link: Link, *, own_shm: bool
+    ) -> None:
         self.request = request
         self.component = component
         self.link = link
         self.journal = Journal(link.journal, "driver")
-        self.gate = GateClient(link.gate)
+        self.gate = self._gate_client()
+        self._own_shm = own_shm
         self._requests = itertools.count(1)
         self._hits: Counter[str] = Counter()
         self._armed: list[Fault] = []
         self._phase: str | None = None
         self._cycle: weakref.ref[object] | None = None
-        self._asides: list[threading.Thread] = []
-        self._watchers: list[GateClient] = []
+        self._asides: list[Aside] = []
+        self._closing: Sequence[Closable] = ()
         self._interposer = Interposer()
 
     # What a component adds.
@@ -88,21 +89,19 @@ class Session:
         if any(fault.fault == "delay_transfer" for fault in self.request.faults()):
             hooks = backend_of(self.request.adapter).hooks
             self._interposer.install((*MULTIPROCESSING, *hooks))
-        opening = census.take(self._own_fds())
+        opening = census.take(self._own_fds(), own_shm=self._own_shm)
         self.journal.write("census", "opening", **opening)
         if self.call("construct", self.request.setup["start_within_s"], {}, self._construct):
             for step in self.request.steps:
                 self._step(step)
-        self._end_asides()
+        for aside in self._asides:
+            aside.end()
+        self._asides.clear()
         self._settle(opening)
         self.journal.write("note", "finished")
 
-    def _end_asides(self) -> None:
-        """Wait for what still runs aside; whoever still waits for a probe waits in vain."""
-        for watcher in self._watchers:
-            watcher.hang_up()
-        for aside in self._asides:
-            aside.join(ASIDE_S * self.request.time_scale)
+    def _gate_client(self) -> GateClient:
+        return GateClient(self.link.gate, self.link.hold_s)
 
     def _construct(self) -> dict[str, Any]:
         self.open()
@@ -119,6 +118,8 @@ class Session:
             step.arm(self)
         else:
             for _ in range(getattr(step, "times", 1)):
+                for aside in self._asides:
+                    aside.wait()
                 self.execute(step)
 
     def execute(self, verb: Any) -> None:
@@ -127,6 +128,8 @@ class Session:
         self._strike(verb.do, "before")
         arguments = self.arguments(verb)
         self.call(verb.do, verb.within_s, arguments, lambda: self.perform(verb, arguments))
+        if self._cycle is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)  # a collection placed in it that did not come
         self._strike(verb.do, "after")
 
     def call(
@@ -171,7 +174,7 @@ class Session:
         deadline = Deadline.after(SETTLE_S * self.request.time_scale)
         while True:
             gc.collect()
-            closing = census.take(self._own_fds())
+            closing = census.take(self._own_fds(), own_shm=self._own_shm)
             if _same(opening, closing) or deadline.expired:
                 break
             pause(0.01)
@@ -184,7 +187,7 @@ class Session:
         return {}
 
     def _own_fds(self) -> set[int]:
-        gates = (self.gate, *self._watchers)
+        gates = (self.gate, *(aside.gate for aside in self._asides))
         return (
             self.link.own_fds()
             | {fd for gate in gates for fd in gate.own_fds()}
@@ -207,45 +210,39 @@ class Session:
         self.gate.release(fault)
 
     def attend_hold(self, fault: str, verb: Any, bound_s: float) -> None:
-        """Once a probe is held, run `verb` in a second thread; release it after that."""
-        bound_s *= self.request.time_scale
-        watcher = GateClient(self.link.gate)
-        self._watchers.append(watcher)
+        """Once a probe is held, run `verb` in a second thread; release the probe after that."""
 
-        def attend() -> None:
-            if watcher.wait_held(fault):
-                update = self._aside(lambda: self.execute(verb))
-                update.join(bound_s)
-                how = "still running" if update.is_alive() else "ended"
-                self.record(fault, "effect", f"{verb.do} {how} while the probe was held")
-                watcher.release(fault)
-            watcher.close()
+        def tell(ended: bool) -> None:  # noqa: FBT001 - one fact
+            how = "had ended" if ended else "was still running"
+            self.record(fault, "effect", f"{verb.do} {how} while the probe was held")
 
-        self._aside(attend)
-
-    def _aside(self, target: Callable[[], None]) -> threading.Thread:
-        thread = threading.Thread(target=target, name="harness-aside", daemon=True)
-        self._asides.append(thread)
-        thread.start()
-        return thread
+        deadline_s = verb.within_s * self.request.time_scale
+        self._asides.append(
+            Aside(
+                self._gate_client(),
+                fault,
+                lambda: self.execute(verb),
+                tell,
+                hold_s=bound_s * self.request.time_scale,
+                end_s=deadline_s + grace_s(deadline_s),
+            )
+        )
 
     def channel_ends(self, channel: str, end: str, how: str) -> Sequence[Closable]:
         """The backend's ends of a channel."""
         ends: Sequence[Closable] = self.subject().channel(channel, end, how)  # type: ignore[attr-defined] # a declared capability
         return ends
 
-    def delay_transfer(
-        self, fault: str, channel: str, transfer: Transfer, k: int, seconds: float
-    ) -> None:
-        """Delay the driver's k-th completed transfer from now."""
+    def delay_transfer(self, fault: str, channel: str, k: int, seconds: float) -> None:
+        """Delay what the driver gets by the k-th completed transfer from now."""
 
         def delay() -> None:
-            self.record(fault, "reached", f"{transfer} number {k} of {channel}")
+            self.record(fault, "reached", f"get number {k} of {channel}")
             pause(seconds)
             self.record(fault, "effect", f"it took {seconds:g} s more")
 
         descriptors = self.subject().descriptors(channel)  # type: ignore[attr-defined] # a declared capability
-        self._interposer.trap(map(inode_of, descriptors), transfer, k, delay)
+        self._interposer.trap(descriptors, "get", k, delay)
 
     def drop_in_cycle(self, closing: Sequence[Closable]) -> None:
         """Leave the backend's object in a cycle whose first finalizer closes these."""
@@ -254,6 +251,7 @@ class Session:
         if closing:
             # Weak references of a collection are called before any __del__ in it.
             weakref.finalize(knot, _close_all, tuple(closing)).atexit = False
+        self._closing = tuple(closing)
         self._cycle = weakref.ref(self.subject())
         self.drop()
 
@@ -272,6 +270,9 @@ class Session:
         """Have a signal collect garbage in the main thread, in the middle of the next call."""
 
         def collect(*_: object) -> None:
+            assert self._cycle is not None
+            if self._cycle() is None:
+                return  # somebody else was quicker
             self.record(fault, "reached")
             gc.collect()
             self._record_collected(fault)
@@ -281,7 +282,7 @@ class Session:
 
     def _record_collected(self, fault: str) -> None:
         assert self._cycle is not None
-        if self._cycle() is None:
+        if self._cycle() is None and all(end.closed for end in self._closing):
             self.record(fault, "effect", "the cycle was collected")
 
     def spoil_next_send(self, fault: str, defect: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import selectors
 import signal
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,23 +13,22 @@ from types import FrameType
 
 from harness.engine.cell import RunningCell
 from harness.engine.judging import judge_directory
+from harness.engine.outcomes import (
+    Run,
+    confirmed,
+    doubted,
+    mark_confirmation,
+    summed_up,
+    suspicious,
+)
 from harness.engine.request import CellRequest
 from harness.engine.servers import Server
 from harness.model.run import CellResult
-from harness.model.verdict import Outcome, Verdict, worst
+from harness.model.verdict import Outcome
 from harness.ports.clock import now_ns
 
 DIED = "the backend's server died"
 TICK_S = 0.05  # how often journals are looked at while nothing is reported
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One finished run of a cell."""
-
-    verdict: Verdict
-    directory: Path
-    seconds: float
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -43,6 +42,8 @@ class Job:
         blank: its result, but for what the runs will tell.
         repeat: how often it runs.
         unsupported: why it does not run at all.
+        runs: those that are done.
+        started: how many were started, confirmations included.
     """
 
     server: Server
@@ -60,24 +61,10 @@ class Job:
         return self.unsupported is not None or len(self.runs) >= self.repeat
 
     def result(self, root: Path) -> CellResult:
-        """The worst run's account, with how often each outcome came."""
+        """What is known of it by now; without runs, that nothing is."""
         if self.unsupported is not None:
             return replace(self.blank, outcome=Outcome.UNSUPPORTED, reason=self.unsupported)
-        outcome = worst(run.verdict.outcome for run in self.runs)
-        run = next(each for each in self.runs if each.verdict.outcome is outcome)
-        counts = Counter(each.verdict.outcome.value for each in self.runs)
-        return replace(
-            self.blank,
-            outcome=outcome,
-            reason=run.verdict.reason,
-            hang=run.verdict.hang,
-            runs={"n": len(self.runs), **counts},
-            findings=run.verdict.findings,
-            checkers=run.verdict.checkers,
-            faults=run.verdict.faults,
-            seconds=run.seconds,
-            directory=run.directory.relative_to(root).as_posix(),
-        )
+        return summed_up(self.blank, self.runs, root) if self.runs else self.blank
 
 
 class Supervisor:
@@ -88,6 +75,9 @@ class Supervisor:
         jobs: how many cells run at once.
         tell: called with each job that is done.
         budget_s: no cell is started after this.
+
+    Attributes:
+        interrupted: SIGINT ended the run early.
     """
 
     def __init__(
@@ -106,12 +96,15 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._running: dict[str, tuple[Job, RunningCell]] = {}
         self._waiting: deque[Job] = deque()
-        self._alone: deque[tuple[Job, Run]] = deque()
+        self._suspects: deque[tuple[Job, Run]] = deque()
         self._confirming: tuple[Job, Run] | None = None
         self._dead: set[Server] = set()
 
     def run(self, jobs: Sequence[Job]) -> list[CellResult]:
-        """Run them; results of those that were done, in the order of the jobs."""
+        """Run them; results in the order of the jobs.
+
+        What the budget left no time for is UNKNOWN; what an interrupt left undone is left out.
+        """
         for server in {job.server for job in jobs}:
             self._selector.register(server.connection, selectors.EVENT_READ, server)
         for job in jobs:
@@ -120,45 +113,51 @@ class Supervisor:
             self._waiting.extend([job] * (0 if job.unsupported is not None else job.repeat))
         before = signal.signal(signal.SIGINT, self._on_interrupt)
         try:
-            while self._running or self._waiting or self._alone:
+            while self._running or self._waiting or self._suspects:
                 self._start_some()
                 self._turn()
         finally:
             signal.signal(signal.SIGINT, before)
             self._selector.close()
-        return [job.result(self._root) for job in jobs if job.runs or job.unsupported is not None]
+        finished = (job for job in jobs if job.runs or job.unsupported or not self.interrupted)
+        return [job.result(self._root) for job in finished]
 
     def _on_interrupt(self, _: int, __: FrameType | None) -> None:
         self.interrupted = True
 
     def _start_some(self) -> None:
         if self.interrupted or (self._stop_ns is not None and now_ns() > self._stop_ns):
-            self._waiting.clear()
-            for job, run in self._alone:
-                self._accept(job, run)
-            self._alone.clear()
+            self._give_up()
         if self.interrupted:
             for _, cell in self._running.values():
                 cell.end()
             return
         while self._waiting and len(self._running) < self._jobs and self._confirming is None:
             self._start(self._waiting.popleft())
-        if self._alone and not self._running and not self._waiting:
-            self._confirming = self._alone.popleft()
-            self._start(self._confirming[0])
+        if self._suspects and not self._running and not self._waiting:
+            self._confirming = self._suspects.popleft()
+            self._start(*self._confirming)
 
-    def _start(self, job: Job) -> None:
+    def _give_up(self) -> None:
+        """Start nothing more; whoever was suspected stays so."""
+        self._waiting.clear()
+        while self._suspects:
+            job, run = self._suspects.popleft()
+            self._accept(job, doubted(run, f"time, not confirmed: {run.verdict.reason}"))
+
+    def _start(self, job: Job, suspect: Run | None = None) -> None:
         job.started += 1
         directory = job.directory / str(job.started)
         directory.mkdir(parents=True)
+        if suspect is not None:
+            mark_confirmation(directory, suspect.directory)
         text = json.dumps(job.request.to_plain(), indent=1)
         (directory / "request.json").write_text(text, encoding="utf-8")
         key = directory.relative_to(self._root).as_posix()
         self._running[key] = (job, RunningCell(job.request, directory))
-        if job.server in self._dead:
-            self._lose(key, DIED)
-            return
         try:
+            if job.server in self._dead:
+                raise ConnectionError(DIED)
             job.server.start_cell(key, job.request, directory)
         except OSError:
             self._lose(key, DIED)
@@ -167,9 +166,11 @@ class Supervisor:
         for ready, _ in self._selector.select(TICK_S if self._running else 0):
             self._hear(ready.data)
         for key, (_, cell) in list(self._running.items()):
-            cell.watch()
+            took_long = cell.watch()
             if cell.lost:
                 self._lose(key, "the backend's server did not start the cell")
+            if took_long:
+                break  # others may have been heard of meanwhile: listen before judging them late
 
     def _hear(self, server: Server) -> None:
         messages = server.receive()
@@ -195,15 +196,19 @@ class Supervisor:
         cell.finish()
         verdict = judge_directory(cell.directory)
         seconds = (now_ns() - cell.started_ns) / 1e9
-        if self.interrupted and verdict.outcome is Outcome.HARNESS_ERROR:
-            return  # it was ended half-way: there is nothing to say about it
         run = Run(verdict=verdict, directory=cell.directory, seconds=round(seconds, 3))
-        if self._confirming is not None:
-            _, suspect = self._confirming
-            self._confirming = None
-            self._accept(job, _confirmed(suspect, run))
-        elif _needs_confirmation(job, verdict):
-            self._alone.append((job, run))
+        suspect, self._confirming = self._confirming, None
+        cut_short = self.interrupted and verdict.outcome is Outcome.HARNESS_ERROR
+        if suspect is not None and cut_short:
+            self._accept(
+                job, doubted(suspect[1], f"time, not confirmed: {suspect[1].verdict.reason}")
+            )
+        elif suspect is not None:
+            self._accept(job, confirmed(suspect[1], run))
+        elif cut_short:
+            return  # there is nothing to say about it
+        elif suspicious(verdict) and verdict.outcome is not job.blank.expected:
+            self._suspects.append((job, run))
         else:
             self._accept(job, run)
 
@@ -213,16 +218,14 @@ class Supervisor:
             self._tell(job.result(self._root))
 
 
-def _needs_confirmation(job: Job, verdict: Verdict) -> bool:
-    """What is only about time may be the machine's fault, unless it is known."""
-    suspicious = verdict.only_time or verdict.outcome is Outcome.HANG
-    return suspicious and verdict.outcome is not job.blank.expected
+def run_jobs(root: Path, jobs: Sequence[Job]) -> list[CellResult]:
+    """Run jobs one at a time, for callers that have no report to write.
 
-
-def _confirmed(suspect: Run, alone: Run) -> Run:
-    """The suspect run if a run alone shows the same; else nobody knows."""
-    if alone.verdict.outcome in (Outcome.PASS, Outcome.VACUOUS, Outcome.UNKNOWN):
-        reason = f"time, 1 of 2: {suspect.verdict.reason}"
-        verdict = replace(suspect.verdict, outcome=Outcome.UNKNOWN, reason=reason)
-        return replace(suspect, verdict=verdict)
-    return suspect
+    Raises:
+        KeyboardInterrupt: SIGINT came; whatever ran has been ended.
+    """
+    supervisor = Supervisor(root, jobs=1)
+    results = supervisor.run(jobs)
+    if supervisor.interrupted:
+        raise KeyboardInterrupt
+    return results

@@ -13,14 +13,14 @@ from pathlib import Path
 
 from harness.engine import census
 from harness.model.history import Hang
-from harness.ports.clock import now_ns, pause
+from harness.ports.clock import Deadline, now_ns, pause
 
 SAMPLE_S = 0.5  # over how long processor time is measured
 SPINNING = (
     0.5  # share of that time, running or waiting for a processor, that makes a spinning process
 )
 DUMP_S = 5.0  # how long one stack dump may take
-PROCESSES_MAX = 16  # of how many processes stacks are taken
+DUMPS_S = 15.0  # how long all of a cell's may take: other cells wait meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +76,15 @@ def _busy_ns(pid: int) -> int:
 
 
 def stacks(seen: Sequence[Seen]) -> str:
-    """The Python stacks of processes, as far as this machine lets us see them."""
-    parts = []
-    for each in seen[:PROCESSES_MAX]:
+    """The Python stacks of processes, as far as this machine lets us see them in `DUMPS_S`."""
+    parts: list[str] = []
+    deadline = Deadline.after(DUMPS_S)
+    for each in seen:
+        if deadline.expired:
+            parts.append(f"... and {len(seen) - len(parts)} more processes")
+            break
         title = f"== pid {each.pid} {each.hang} (state {each.state}, {each.busy:.0%} busy) {each.command}"
         parts.append(f"{title}\n{_stack(each.pid)}")
-    if len(seen) > PROCESSES_MAX:
-        parts.append(f"... and {len(seen) - PROCESSES_MAX} more processes")
     return "\n".join(parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.model.gate import GateRule, Order
 from harness.model.scenario import Placement
@@ -17,9 +17,13 @@ class Common:
 
     Attributes:
         id: by which `heal` names it; the loader numbers faults that have none.
+        roles: on whose operations it can be placed.
+        ops: on which of the driver's operations; empty: any.
     """
 
     id: str = ""
+    roles: ClassVar[frozenset[str]] = frozenset({"driver"})
+    ops: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def placement(self) -> Placement | None:
@@ -47,6 +51,7 @@ class Gated(Common):
     """
 
     at: Placement
+    roles: ClassVar[frozenset[str]] = frozenset({"worker"})
 
     def arm_gate(self, stage: Stage, order: Order, signal: int = 0) -> None:
         """Have the gate give an order there."""
@@ -63,12 +68,7 @@ class Gated(Common):
         )
         stage.record(self.id, "armed")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holding(Gated):
-    """A fault that holds whoever comes to its operation, until it is healed."""
-
     def heal(self, stage: Stage) -> None:
-        """Let them go on."""
+        """Let go whoever is held, and strike nobody any more."""
         stage.release_gate(self.id)
         stage.record(self.id, "healed")

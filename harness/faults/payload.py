@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from harness.faults.common import Common, Gated, Holding
+from harness.faults.common import Common, Gated
 from harness.model.scenario import Placement
 from harness.ports.faults import Stage
 from harness.ports.weights import Defect
@@ -23,7 +23,7 @@ class Raise(Gated):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stall(Holding):
+class Stall(Gated):
     """The env does not come back from its k-th operation until the fault is healed."""
 
     fault: Literal["stall"] = "stall"
@@ -38,13 +38,14 @@ class BadWeights(Common):
     """A send carries weights that the worker cannot apply; later ones are sound.
 
     Attributes:
-        at: a send of the driver.
+        at: a send of the driver; it strikes before it.
         defect: a tensor of another shape, one of another name, or none of a known name.
     """
 
     at: Placement
     defect: Defect
     fault: Literal["bad_weights"] = "bad_weights"
+    ops: ClassVar[frozenset[str]] = frozenset({"send"})
 
     def arm(self, stage: Stage) -> None:
         """Wait for its send."""

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from harness.faults.common import Common
 from harness.model.scenario import Placement
-from harness.ports.backend import Transfer
 from harness.ports.faults import Stage
 from harness.ports.pool import Channel, Close, End
 
@@ -49,8 +48,9 @@ class CloseChannel(Common):
             self.fire(stage)
 
     def fire(self, stage: Stage) -> None:
-        """Close every such end; the effect is that they are closed."""
-        ends = stage.channel_ends(self.channel, self.end, self.how)
+        """Close every such end that is open; the effect is that they are closed."""
+        every = stage.channel_ends(self.channel, self.end, self.how)
+        ends = [each for each in every if not each.closed]
         stage.record(self.id, "reached", f"{len(ends)} ends of {self.channel}")
         for each in ends:
             each.close()
@@ -60,17 +60,15 @@ class CloseChannel(Common):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayTransfer(Common):
-    """One item is late on its way: the driver's k-th completed transfer takes longer.
+    """One item is late on its way to the driver: its k-th completed `get` takes longer.
 
     Attributes:
         channel: `commands` or `results`.
-        transfer: an item put or an item got, by the driver.
         k: which transfer, counted from when the fault is armed.
         seconds: how long it takes more.
     """
 
     channel: Channel
-    transfer: Transfer
     k: int = 1
     seconds: float = 0.3
     fault: Literal["delay_transfer"] = "delay_transfer"
@@ -84,5 +82,5 @@ class DelayTransfer(Common):
 
     def arm(self, stage: Stage) -> None:
         """Have the interposer wait for the transfer."""
-        stage.delay_transfer(self.id, self.channel, self.transfer, self.k, self.seconds)
+        stage.delay_transfer(self.id, self.channel, self.k, self.seconds)
         stage.record(self.id, "armed")

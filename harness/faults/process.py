@@ -18,10 +18,10 @@ class Signal(Gated):
     """A worker process gets a signal at its k-th operation: it sends it to itself, at that very point.
 
     Attributes:
-        signal: without its `SIG`.
+        signal: without its `SIG`; one that ends the process at once.
     """
 
-    signal: Literal["KILL", "TERM", "SEGV"] = "KILL"
+    signal: Literal["KILL", "SEGV"] = "KILL"
     fault: Literal["signal"] = "signal"
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.faults.common import Holding
+from harness.faults.common import Gated
 from harness.ports.faults import Stage
 from harness.ports.weights import Mutate, Send
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HoldForward(Holding):
+class HoldForward(Gated):
     """A forward is held between reading one end of its parameters and the other, while the trainer acts.
 
     Whatever `during` is runs in a second thread; the hold ends when it returns, or after `bound_s`,

@@ -161,8 +161,8 @@ def _delays(draw: DrawFn, ground: Ground) -> Steps:
 
 
 def _is_used(fault: DelayTransfer) -> bool:
-    """Whether the driver has such transfers: it puts commands and gets results."""
-    return (fault.channel == "commands") == (fault.transfer == "put")
+    """Whether the driver has such transfers: it gets results."""
+    return fault.channel == "results"
 
 
 def _placements(ground: Ground, op: str, k_max: int = 1) -> SearchStrategy[Placement]:

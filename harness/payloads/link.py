@@ -19,7 +19,7 @@ from typing import Any
 
 from harness.model.history import EVENT_SCHEMA
 
-HOLD_BOUND_S = 60.0  # an abandoned probe goes on by itself; longer than any scenario's deadline
+HOLD_BOUND_S = 120.0  # an abandoned probe goes on by itself; longer than a call may be open
 
 
 class ProbeError(RuntimeError):
@@ -80,11 +80,13 @@ class Link:
         journal: path of the journal.
         gate: address of the gate; an abstract socket's begins with `@`.
         gated: operations at which the probe has to ask; it does not ask at others.
+        hold_s: how long it waits for an answer.
     """
 
     journal: str
     gate: str
     gated: tuple[str, ...] = ()
+    hold_s: float = HOLD_BOUND_S
 
     def observe(self, role: str, op: str, **data: Any) -> None:
         """Journal that the probe saw itself being called."""
@@ -102,6 +104,10 @@ class Link:
         if connection is None:
             return
         answer = _ask(connection, {"role": role, "op": op, "edge": edge, "pid": os.getpid()})
+        if not answer:
+            # Nobody answered in time: a late answer must not be taken for the next one.
+            connection.close()
+            _here().gates[threading.get_ident()] = None
         self._obey(role, op, answer)
 
     def own_fds(self) -> set[int]:
@@ -136,24 +142,24 @@ class Link:
         """One connection a thread: two envs in one process must not read each other's answer."""
         here, thread = _here(), threading.get_ident()
         if thread not in here.gates:
-            here.gates[thread] = connect(self.gate)
+            here.gates[thread] = connect(self.gate, self.hold_s)
         return here.gates[thread]
 
 
-def connect(address: str) -> socket.socket | None:
-    """Connect to a gate; None if nobody holds it any more."""
+def connect(address: str, bound_s: float) -> socket.socket | None:
+    """Connect to a gate, waiting `bound_s` for each answer; None if nobody holds it any more."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect("\0" + address[1:] if address.startswith("@") else address)
     except OSError:
         connection.close()
         return None
-    connection.settimeout(HOLD_BOUND_S)
+    connection.settimeout(bound_s)
     return connection
 
 
 def _ask(connection: socket.socket, question: dict[str, Any]) -> dict[str, Any]:
-    """Send one line and wait for one; a gate that is gone says `go`."""
+    """Send one line and wait for one; empty if nobody answers."""
     with contextlib.suppress(OSError, ValueError):
         connection.sendall(json.dumps(question).encode() + b"\n")
         line = b""
@@ -166,4 +172,4 @@ def _ask(connection: socket.socket, question: dict[str, Any]) -> dict[str, Any]:
             answer = json.loads(line)
             assert isinstance(answer, dict)
             return answer
-    return {"order": "go"}
+    return {}

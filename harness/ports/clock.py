@@ -33,11 +33,6 @@ class Deadline:
         return cls(now_ns() + round(seconds * 1e9))
 
     @property
-    def left_s(self) -> float:
-        """Seconds left, never negative."""
-        return max(0.0, (self.at_ns - now_ns()) / 1e9)
-
-    @property
     def expired(self) -> bool:
         """Whether it has passed."""
         return now_ns() >= self.at_ns

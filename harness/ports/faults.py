@@ -7,7 +7,7 @@ once something was seen of it. A fault without an effect makes its cell VACUOUS.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from harness.model.gate import GateRule
 from harness.model.scenario import Placement
@@ -44,10 +44,8 @@ class Stage(Protocol):
     def channel_ends(self, channel: str, end: str, how: str) -> Sequence[Closable]:
         """The backend's ends of a channel."""
 
-    def delay_transfer(
-        self, fault: str, channel: str, transfer: Literal["put", "get"], k: int, seconds: float
-    ) -> None:
-        """Delay the driver's k-th completed transfer from now."""
+    def delay_transfer(self, fault: str, channel: str, k: int, seconds: float) -> None:
+        """Delay what the driver gets by the k-th completed transfer from now."""
 
     def drop_in_cycle(self, closing: Sequence[Closable]) -> None:
         """Leave the backend's object in a reference cycle whose first finalizer closes these."""
@@ -67,6 +65,8 @@ class Fault(Protocol):
 
     fault: str
     id: str
+    roles: ClassVar[frozenset[str]]
+    ops: ClassVar[frozenset[str]]
 
     @property
     def placement(self) -> Placement | None:

@@ -36,7 +36,11 @@ BAD_FILES = {
         'fault = "close_channel"\nchannel = "results"\nat = { role = "driver", op = "reset", k = 9 }',
         "steps[1].at: reset number 9 does not come after this step",
     ),
-    "no such fault to heal": ("", 'heal = "f7"', "steps[1].heal: no fault has the id 'f7'"),
+    "no such fault to heal": (
+        "",
+        'heal = "f7"',
+        "steps[1].heal: no fault before it has the id 'f7'",
+    ),
 }
 
 
@@ -50,6 +54,41 @@ def test_a_mistake_in_a_file_is_one_line_with_file_key_and_value(tmp_path: Path,
     assert len(done.errors) == 1
     assert str(path) in done.err
     assert expected in done.err
+
+
+BAD_PLACEMENTS = {
+    "a worker's fault at the driver": (
+        'fault = "raise"\nat = { role = "driver", op = "step" }',
+        "steps[1].at.role: raise strikes worker or worker:INDEX, got 'driver'",
+    ),
+    "a driver's fault at a worker": (
+        'fault = "collect_cycle"\nat = { role = "worker", op = "step" }',
+        "steps[1].at.role: collect_cycle strikes driver, got 'worker'",
+    ),
+    "a worker that is not there": (
+        'fault = "raise"\nat = { role = "worker:7", op = "step" }',
+        "steps[1].at.role: there are 2 workers, got 'worker:7'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_PLACEMENTS)
+def test_a_placement_that_cannot_be_reached_is_one_line(tmp_path: Path, case: str):
+    step, expected = BAD_PLACEMENTS[case]
+    text = THREE_STEPS.replace('do = "step"\ntimes = 3\nwithin_s = 1.0', step)
+    path = write(tmp_path / "bad.toml", text)
+    done = harness("run", path, "--backend", SERIAL, "--reports", tmp_path)
+    assert (done.code, len(done.errors)) == (64, 1)
+    assert expected in done.err
+
+
+def test_a_hold_that_outlasts_what_runs_during_it_is_one_line(tmp_path: Path):
+    during = 'during = { do = "mutate", version = 2, within_s = 1.0 }'
+    path = write(tmp_path / "bad.toml", NEVER_HELD.replace("k = 99 }", "k = 1 }\nbound_s = 1.5"))
+    path.write_text(path.read_text().replace('during = { do = "mutate", version = 2 }', during))
+    done = harness("run", path, "--backend", "reference", "--reports", tmp_path)
+    assert (done.code, len(done.errors)) == (64, 1)
+    assert "steps[1].bound_s: below the deadline" in done.err
 
 
 BAD_TEXTS = {
@@ -265,3 +304,52 @@ def test_a_hold_that_nobody_comes_to_is_vacuous_and_leaves_nothing(tmp_path: Pat
     done = harness("run", path, "--backend", "reference", "--reports", tmp_path)
     assert done.code == 2, done.out
     assert list(outcomes(tmp_path).values()) == ["VACUOUS"]
+
+
+def test_what_the_budget_left_no_time_for_is_unknown_and_exits_2(tmp_path: Path, scenario: Path):
+    done = harness("run", scenario, "--backend", SERIAL, "--reports", tmp_path, "--budget", "0s")
+    assert done.code == 2
+    assert list(outcomes(tmp_path).values()) == ["UNKNOWN"]
+    assert "budget" in record(tmp_path)["cells"][0]["reason"]
+
+
+def test_a_file_that_is_named_twice_runs_once(tmp_path: Path, scenario: Path):
+    words = ("--backend", SERIAL, "--reports", tmp_path)
+    assert harness("run", scenario, scenario.parent, *words).code == 0
+    assert len(outcomes(tmp_path)) == 1
+
+
+def test_two_cells_with_one_id_are_one_line(tmp_path: Path, scenario: Path):
+    done = harness("run", scenario, "--backend", SERIAL, "--backend", SERIAL, "--reports", tmp_path)
+    assert (done.code, len(done.errors)) == (64, 1)
+    assert "pool/three_steps[]@serial-1" in done.err
+
+
+def test_a_backend_that_dies_does_not_check_clean():
+    done = harness("backends", "check", "tests.backends.hostile:exits")
+    assert done.code == 1
+    assert "CRASH" in done.out
+
+
+def test_a_crash_beside_a_child_that_lives_on_is_a_crash(tmp_path: Path, scenario: Path):
+    backend = "tests.backends.slow:crashes_beside_a_child"
+    words = ("--backend", backend, "--reports", tmp_path, "--time-scale", "3")
+    assert harness("run", scenario, *words).code == 1
+    assert list(outcomes(tmp_path).values()) == ["CRASH"]
+
+
+def test_a_failure_about_time_that_a_run_alone_repeats_is_a_failure(tmp_path: Path, scenario: Path):
+    backend = "tests.backends.slow:always_late"
+    assert harness("run", scenario, "--backend", backend, "--reports", tmp_path).code == 1
+    assert list(outcomes(tmp_path).values()) == ["FAIL"]
+
+
+def test_a_failure_about_time_that_a_run_alone_does_not_repeat_is_unknown(
+    tmp_path: Path, scenario: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HARNESS_TEST_ONCE", str(tmp_path / "once"))
+    backend = "tests.backends.slow:late_once"
+    assert harness("run", scenario, "--backend", backend, "--reports", tmp_path).code == 2
+    assert record(tmp_path)["cells"][0]["reason"].startswith("time, 1 of 2: ")
+    assert harness("judge", tmp_path / "latest").code == 2
+    assert record(tmp_path)["cells"][0]["reason"].startswith("time, 1 of 2: ")

@@ -1,0 +1,86 @@
+"""From the runs of a cell to its one result: confirmation, and the worst that counts."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.engine.judging import judge_directory
+from harness.model.run import CellResult
+from harness.model.verdict import Outcome, Verdict, worst
+
+CONFIRMS = "confirms.json"  # in the directory of a run that was done to confirm another
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One finished run of a cell."""
+
+    verdict: Verdict
+    directory: Path
+    seconds: float
+
+
+def suspicious(verdict: Verdict) -> bool:
+    """Whether all that is wrong may be the machine's fault, because it is only about time."""
+    return verdict.only_time or verdict.outcome is Outcome.HANG
+
+
+def confirmed(suspect: Run, alone: Run) -> Run:
+    """The suspect run if a run alone is red for time again, or worse; else nobody knows."""
+    if suspicious(alone.verdict) or alone.verdict.outcome in (Outcome.CRASH, Outcome.FAIL):
+        return suspect
+    return doubted(suspect, f"time, 1 of 2: {suspect.verdict.reason}")
+
+
+def doubted(suspect: Run, reason: str) -> Run:
+    """The suspect run as one that says nothing."""
+    return replace(
+        suspect, verdict=replace(suspect.verdict, outcome=Outcome.UNKNOWN, reason=reason)
+    )
+
+
+def mark_confirmation(directory: Path, suspect: Path) -> None:
+    """Leave word that the run in `directory` confirms another, so that both can be judged again."""
+    (directory / CONFIRMS).write_text(json.dumps(suspect.name), encoding="utf-8")
+
+
+def summed_up(blank: CellResult, runs: Sequence[Run], root: Path) -> CellResult:
+    """The worst run's account, with how often each outcome came."""
+    outcome = worst(run.verdict.outcome for run in runs)
+    run = next(each for each in runs if each.verdict.outcome is outcome)
+    counts = Counter(each.verdict.outcome.value for each in runs)
+    return replace(
+        blank,
+        outcome=outcome,
+        reason=run.verdict.reason,
+        hang=run.verdict.hang,
+        runs={"n": len(runs), **counts},
+        findings=run.verdict.findings,
+        checkers=run.verdict.checkers,
+        faults=run.verdict.faults,
+        seconds=run.seconds,
+        directory=run.directory.relative_to(root).as_posix(),
+    )
+
+
+def judged_again(cell: CellResult, root: Path) -> CellResult:
+    """Judge every run of a cell anew, from its journals."""
+    if cell.directory is None:
+        return cell
+    directories = sorted(
+        (each for each in (root / cell.directory).parent.iterdir() if each.name.isdecimal()),
+        key=lambda each: int(each.name),
+    )
+    runs = {
+        each.name: Run(verdict=judge_directory(each), directory=each, seconds=cell.seconds)
+        for each in directories
+    }
+    for each in directories:
+        if (each / CONFIRMS).exists():
+            suspect = json.loads((each / CONFIRMS).read_text(encoding="utf-8"))
+            runs[suspect] = confirmed(runs[suspect], runs.pop(each.name))
+    return summed_up(cell, list(runs.values()), root)

@@ -1,0 +1,156 @@
+"""A gate gives each order once, at the hit it was armed for, and records what it did."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.engine.gates import GateServer
+from harness.model.gate import GateRule, Order
+from harness.model.plain import to_plain
+from harness.payloads.link import Journal
+
+
+class Gate:
+    """A gate with its event loop, driven by hand."""
+
+    def __init__(self, path: Path) -> None:
+        path.touch()
+        self._path = path
+        self._selector = selectors.DefaultSelector()
+        self._journal = Journal(str(path), "guardian")
+        self.address = f"@gate-test-{os.getpid()}-{id(self)}"
+        self.server = GateServer(self._selector, self._journal, self.address)
+        self._peers: list[socket.socket] = []
+
+    def peer(self) -> socket.socket:
+        """A connection, of a probe or the driver."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect("\0" + self.address[1:])
+        connection.settimeout(0.0)
+        self._peers.append(connection)
+        return connection
+
+    def say(self, peer: socket.socket, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Send a line; the answer, None if there is none yet."""
+        peer.sendall(json.dumps(message).encode() + b"\n")
+        return self.heard(peer)
+
+    def heard(self, peer: socket.socket) -> dict[str, Any] | None:
+        """What the gate has said by now."""
+        while ready := self._selector.select(0.01):
+            for key, _ in ready:
+                key.data()
+        try:
+            found = json.loads(peer.recv(4096))
+        except BlockingIOError:
+            return None
+        assert isinstance(found, dict)
+        return found
+
+    def arm(self, fault: str, order: Order, **rule: Any) -> None:
+        armed = GateRule(**{"fault": fault, "role": "worker", "op": "step", "order": order, **rule})
+        assert self.say(self.peer(), {"arm": to_plain(armed)}) == {"armed": True}
+
+    def ask(self, peer: socket.socket, role: str = "worker:0", op: str = "step") -> Any:
+        question = {"role": role, "op": op, "edge": "before", "pid": 1}
+        answer = self.say(peer, question)
+        return None if answer is None else answer["order"]
+
+    def records(self) -> list[tuple[str, str]]:
+        lines = map(json.loads, self._path.read_text().splitlines())
+        return [(line["data"]["id"], line["data"]["record"]) for line in lines]
+
+    def close(self) -> None:
+        for peer in self._peers:
+            peer.close()
+        while ready := self._selector.select(0.01):
+            for key, _ in ready:
+                key.data()
+            if all(key.fileobj is self.server for key, _ in ready):
+                break
+        self.server.close()
+        self._selector.close()
+        os.close(self._journal.fd)
+
+
+@pytest.fixture
+def gate(tmp_path: Path):
+    gate = Gate(tmp_path / "journal.jsonl")
+    yield gate
+    gate.close()
+
+
+def test_a_probe_that_no_rule_speaks_of_goes_on(gate: Gate):
+    gate.arm("f1", "raise", op="reset")
+    assert gate.ask(gate.peer()) == "go"
+
+
+def test_an_order_is_given_at_its_hit_and_once(gate: Gate):
+    gate.arm("f1", "raise", k=2)
+    probe = gate.peer()
+    assert [gate.ask(probe) for _ in range(4)] == ["go", "raise", "go", "go"]
+
+
+def test_hits_are_counted_by_role(gate: Gate):
+    gate.arm("f1", "raise", k=2)
+    probe = gate.peer()
+    roles = ["worker:0", "worker:1", "worker:1"]
+    assert [gate.ask(probe, role) for role in roles] == ["go", "go", "raise"]
+
+
+def test_two_faults_at_one_operation_strike_at_their_own_hits(gate: Gate):
+    gate.arm("f1", "raise", k=1)
+    gate.arm("f2", "raise", k=2)
+    probe = gate.peer()
+    assert [gate.ask(probe) for _ in range(3)] == ["raise", "raise", "go"]
+
+
+def test_a_fault_that_was_healed_strikes_nobody(gate: Gate):
+    gate.arm("f1", "raise", k=2)
+    probe = gate.peer()
+    gate.ask(probe)
+    gate.say(gate.peer(), {"release": "f1"})
+    assert gate.ask(probe) == "go"
+
+
+def test_a_held_probe_is_answered_when_it_is_released(gate: Gate):
+    gate.arm("f1", "hold")
+    probe = gate.peer()
+    assert gate.ask(probe) is None
+    gate.say(gate.peer(), {"release": "f1"})
+    assert gate.heard(probe) == {"order": "go"}
+    assert gate.records() == [("f1", "reached"), ("f1", "effect")]
+
+
+def test_whoever_waits_for_a_hold_is_told(gate: Gate):
+    gate.arm("f1", "hold")
+    driver, probe = gate.peer(), gate.peer()
+    assert gate.say(driver, {"wait_held": "f1"}) is None
+    gate.ask(probe)
+    assert gate.heard(driver) == {"held": True}
+
+
+def test_a_probe_that_dies_while_it_is_held_was_held_until_then(gate: Gate):
+    gate.arm("f1", "hold")
+    probe = gate.peer()
+    gate.ask(probe)
+    probe.close()
+    gate.heard(gate.peer())
+    assert gate.records() == [("f1", "reached"), ("f1", "effect")]
+
+
+def test_the_effect_of_a_signal_is_that_its_process_is_gone(gate: Gate):
+    gate.arm("f1", "signal", signal=9)
+    probe = gate.peer()
+    assert gate.ask(probe) == "signal"
+    assert gate.records() == []
+    probe.close()
+    gate.heard(gate.peer())
+    assert gate.records() == [("f1", "effect")]
