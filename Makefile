@@ -3,8 +3,10 @@
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-BACKENDS := --backend reference --backend torchrl --backend gymnasium
-EXTRAS := torchrl,gymnasium,stacks,test,dev
+# sb3_subproc takes a minute more, in which it hangs: make report BACKENDS="--backend sb3_subproc".
+BACKENDS = --backend reference --backend torchrl --backend torchrl_parallel --backend torchrl_serial \
+  --backend gymnasium --backend gymnasium_sync $(sb3)
+EXTRAS := torchrl,gymnasium,sb3,stacks,test,dev
 PIP_FLAGS := --quiet --disable-pip-version-check
 
 ifdef PYTHON
@@ -14,10 +16,13 @@ export PYTHONPATH := $(CURDIR)
 # Nothing here is installed there, so entry points cannot bring the plugins.
 pytest_flags := -p xdist -p hypothesispytest -p harness.pytest_plugin
 pytest_env := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
+find_sb3 := import importlib.util; print("--backend sb3_dummy" * bool(importlib.util.find_spec("stable_baselines3")))
+sb3 = $(shell $(py) -c '$(find_sb3)')
 else
 py := .venv/bin/python
 harness := .venv/bin/harness
 venv := .venv/.stamp
+sb3 := --backend sb3_dummy
 endif
 
 .PHONY: help setup report test lint check selftest clean

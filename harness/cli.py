@@ -41,6 +41,9 @@ class _Group(click.Group):
             sys.exit(super().main(*args, **kwargs) or 0)
         except (UsageError, ReportError) as error:
             click.echo(f"harness: {error}", err=True)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message())
+            sys.exit(0)
         except click.ClickException as error:
             click.echo(f"harness: {error.format_message()}", err=True)
         except click.exceptions.Exit as error:
@@ -126,13 +129,22 @@ def _expected_beside(loaded: Sequence[Loaded]) -> Path:
     return SCENARIOS / "expected"
 
 
-def _run(loaded: Sequence[Loaded], options: Options, reports: Path, *, strict: bool) -> int:
+def _run(
+    loaded: Sequence[Loaded],
+    options: Options,
+    reports: Path,
+    *,
+    strict: bool,
+    seen_on: str | None = None,
+) -> int:
     root = new_directory(reports)
     with Progressing() as console:
         record = run(loaded, options, root, tell=console.tell, begin=console.begin)
     write_all(record, root)
     _point(reports / "latest", root)
     _announce(record, root)
+    if seen_on is not None and seen_on != record.backends[0].id:
+        click.echo(f"note: the cell was seen on {seen_on}, this is {record.backends[0].id}")
     if record.interrupted:
         return INTERRUPTED
     return expectations.exit_code(record.cells, strict=strict)
@@ -149,7 +161,9 @@ def _announce(record: RunRecord, root: Path) -> None:
     counts = {o: sum(cell.outcome is o for cell in record.cells) for o in Outcome}
     words = ", ".join(f"{n} {o.value}" for o, n in counts.items() if n) or "no cells"
     listed = sum(cell.expected is cell.outcome for cell in record.cells)
-    click.echo(f"{len(record.cells)} cells: {words} ({listed} of them as listed)")
+    click.echo(f"{words}; {listed} as listed")
+    if not any(cell.outcome is not Outcome.UNSUPPORTED for cell in record.cells):
+        click.echo("nothing was judged: no backend declares what these rows need")
     for cell in record.cells:
         where = standing(cell)
         if where is Standing.BETTER:
@@ -180,12 +194,14 @@ def replay_command(
         raise UsageError("CELL", "", f"component/scenario[row]@backend, got {cell!r}")
     component, name, row, column = found.groups()
     path = scenario or SCENARIOS / component / f"{name}.toml"
+    if not path.exists():
+        raise UsageError(path, "", "no such file; say where the scenario is with --scenario")
     loaded = load(path)
     if row not in {each.key for each in loaded.scenario.rows()}:
         raise UsageError(path, "matrix", f"there is no row {row!r}")
     named = backend or re.sub(r"-\d.*$", "", column)
     options = _options((named,), (row,), _expected_beside([loaded]), how)
-    return _run([loaded], options, reports, strict=strict)
+    return _run([loaded], options, reports, strict=strict, seen_on=column)
 
 
 @main.command("judge")

@@ -46,6 +46,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """A backend that is asked for while nothing is collected would be a green run of nothing."""
+    if config.getoption("--harness-backend") and not config.getini(INI):
+        raise pytest.UsageError(f"--harness-backend needs `{INI} = true` in the ini file")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Which backends the scenarios run against."""
+    return (
+        f"harness: scenarios run against {', '.join(_backends(config))}"
+        if config.getini(INI)
+        else None
+    )
+
+
+def _backends(config: pytest.Config) -> list[str]:
+    return config.getoption("--harness-backend") or ["reference"]
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect a scenario file."""
     if not parent.config.getini(INI) or file_path.suffix != ".toml":
@@ -74,7 +93,7 @@ class ScenarioFile(pytest.File):
             loaded = load(self.path)
         except UsageError as error:
             raise self.CollectError(str(error)) from error
-        for backend in self.config.getoption("--harness-backend") or ["reference"]:
+        for backend in _backends(self.config):
             for row in loaded.scenario.rows():
                 yield ScenarioItem.from_parent(
                     self, name=f"{row.key or 'only'}@{backend}", case=(loaded, row.key, backend)
@@ -91,14 +110,18 @@ class ScenarioItem(pytest.Item):
 
     def setup(self) -> None:
         """Run the cell; what says nothing about the backend is an error, not a failure."""
+        from harness.engine.usage import UsageError
         from harness.model.standing import Standing, standing
 
         bench = self.config.stash.setdefault(_BENCH, None) or _Bench(self.config)
         self.config.stash[_BENCH] = bench
-        self._cell = cell = bench.run(*self._case)
+        try:
+            self._cell = cell = bench.run(*self._case)
+        except UsageError as error:
+            pytest.fail(str(error), pytrace=False)
         where = standing(cell)
         if where in (Standing.HARNESS, Standing.INCONCLUSIVE):
-            raise ScenarioError(_account(cell))
+            pytest.fail(_account(cell), pytrace=False)
         if cell.outcome.value == "UNSUPPORTED" and where is not Standing.LISTED:
             pytest.skip(cell.reason)
 
@@ -112,26 +135,14 @@ class ScenarioItem(pytest.Item):
         if where is Standing.LISTED:
             pytest.xfail(cell.expected_reason or "listed")
         if where is Standing.WORSE:
-            raise ScenarioError(_account(cell))
+            pytest.fail(_account(cell), pytrace=False)
         if where is Standing.BETTER:
             note = f"listed as {cell.expected}, but now {cell.outcome.value}"
             self.add_report_section("call", "note", note)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The account without a traceback through the plugin."""
-        from harness.engine.usage import UsageError
-
-        if isinstance(excinfo.value, ScenarioError | UsageError):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
-
     def reportinfo(self) -> tuple[Path, int, str]:
         """Where it is and what it is called."""
         return self.path, 0, f"{self.path.stem}[{self.name}]"
-
-
-class ScenarioError(Exception):
-    """A cell is not as it should be."""
 
 
 class _Bench:

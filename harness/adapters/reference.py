@@ -40,7 +40,7 @@ _START_METHODS = frozenset({"fork", "spawn", "forkserver"})
 _PUBLIC = frozenset({"commands/owner/public", "results/owner/public"})
 _READER = frozenset({"commands/owner/reader", "results/owner/reader"})
 POOL_CAPABILITIES = PoolCapabilities(
-    verbs=frozenset({"reset_where", "send", "recv", "recv_some", "rollout"}),
+    verbs=frozenset({"reset_where", "send", "recv", "recv_some", "seed", "rollout"}),
     setup={
         "transport": frozenset({"thread", "process"}),
         "stack": frozenset({"dense", "maybe_dense", "lazy"}),
@@ -50,6 +50,7 @@ POOL_CAPABILITIES = PoolCapabilities(
     channels={"process": frozenset({*_PUBLIC, *_READER}), "thread": _PUBLIC},
     transfers={"process": frozenset({"commands", "results"})},
 )
+OWN_BOUND = 0.8  # of a deadline: what is left at the pool's own bound is ended after it
 # All of its channels' input and output goes through these two functions.
 HOOKS = (
     Hook(target="reference_impl.core.channel:send", transfer="put"),
@@ -109,8 +110,8 @@ def pool_port_of(make_pool: Callable[..., Any]) -> PoolPort:
             backend="threading" if setup.transport == "thread" else "multiprocessing",
             stack=setup.stack,
             start_method=setup.start_method,
-            shutdown_timeout=deadline_s,
-            start_timeout=setup.start_within_s,
+            shutdown_timeout=OWN_BOUND * deadline_s,
+            start_timeout=OWN_BOUND * setup.start_within_s,
         )
 
     dialect = Dialect(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from tensordict import NonTensorStack, TensorDictBase, lazy_stack
+from tensordict import LazyStackedTensorDict, NonTensorStack, TensorDictBase, lazy_stack
 from tensordict.nn import TensorDictModuleBase
 from torchrl.collectors import Collector
 from torchrl.envs import Compose, RewardSum, StepCounter, TransformedEnv
@@ -42,6 +42,10 @@ def _no_remarks(_setup: PoolSetup, _deadline_s: float) -> tuple[str, ...]:
     return ()
 
 
+def _close(env: Any) -> None:
+    env.close()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """What differs between the pools of torchrl's vocabulary.
@@ -52,6 +56,7 @@ class Dialect:
         channel: the pool's ends of a channel; none of them may hold the pool.
         descriptors: the owner's descriptors of a channel, for counting transfers.
         remarks: what a reader of the cell has to know of how the pool was set up.
+        close: closes the pool, or the transformed env around it, so that it may be called again.
     """
 
     build: Build
@@ -59,6 +64,7 @@ class Dialect:
     channel: Callable[[Any, Channel, End, Close], list[ChannelEnd]] = _no_channels
     descriptors: Callable[[Any, Channel], list[int]] = lambda _pool, _channel: []
     remarks: Callable[[PoolSetup, float], tuple[str, ...]] = _no_remarks
+    close: Callable[[Any], None] = _close
 
 
 def pool_port(capabilities: PoolCapabilities, dialect: Dialect) -> PoolPort:
@@ -144,6 +150,10 @@ class TensorDictPool:
         self._merge(root, batch.env_index)
         return batch
 
+    def seed(self, value: int) -> None:
+        """Seed the outermost env, which hands seeds on."""
+        self._env.set_seed(value)
+
     def rollout(self, frames: int) -> Batch:
         """The next batch of a `Collector`, which the first call builds."""
         if self._collector is None:
@@ -162,7 +172,7 @@ class TensorDictPool:
         if self._collector is not None:
             self._collector.shutdown()
         else:
-            self._env.close()
+            self._dialect.close(self._env)
 
     def worker_pids(self) -> list[int]:
         """The worker processes, by env; empty for threads."""
@@ -204,7 +214,11 @@ def _alike(root: Any) -> Any:
 
 
 def _after_reset(root: Any) -> Batch:
-    return Batch(env_index=_env_index(root), observation=_matrix(root, "observation"))
+    return Batch(
+        env_index=_env_index(root),
+        observation=_matrix(root, "observation"),
+        handed=_tensors(root),
+    )
 
 
 def _after_step(done: Any, root: Any) -> Batch:
@@ -216,6 +230,7 @@ def _after_step(done: Any, root: Any) -> Batch:
         terminated=_column(done, ("next", "terminated")),
         truncated=_column(done, ("next", "truncated")),
         final_observation=_matrix(done, ("next", "observation")),
+        handed=(*_tensors(done), *_tensors(root)),
     )
 
 
@@ -230,6 +245,7 @@ def _after_rollout(batch: Any) -> Batch:
         terminated=_column(batch, ("next", "terminated")),
         truncated=_column(batch, ("next", "truncated")),
         final_observation=_matrix(batch, ("next", "observation")),
+        handed=_tensors(batch),
     )
 
 
@@ -239,6 +255,14 @@ def _env_index(rows: Any, silent: Sequence[int] = ()) -> list[int]:
     if said is None:
         return list(silent or range(rows.shape[0]))
     return [int(index) for index in np.asarray(said.tolist()).reshape(-1)]
+
+
+def _tensors(tensordict: Any) -> tuple[Any, ...]:
+    """All tensors as they were handed out: a lazy stack would stack copies when asked for one."""
+    lazy = isinstance(tensordict, LazyStackedTensorDict)
+    rows = tensordict.tensordicts if lazy else (tensordict,)
+    leaves = (leaf for row in rows for leaf in row.values(include_nested=True, leaves_only=True))
+    return tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
 
 
 def _matrix(tensordict: Any, key: str | tuple[str, ...]) -> Floats:

@@ -199,7 +199,7 @@ backend = Backend(
     preload=("torchrl.envs", "torchrl.collectors", "torchrl.weight_update"),
     pool=pool_port(
         PoolCapabilities(
-            verbs=frozenset({"reset_where", "send", "recv", "recv_some", "rollout"}),
+            verbs=frozenset({"reset_where", "send", "recv", "recv_some", "seed", "rollout"}),
             setup={
                 "transport": frozenset({"thread", "process"}),
                 "exchange": frozenset({"value", "slots", "auto"}),

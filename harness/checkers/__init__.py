@@ -6,10 +6,14 @@ from harness.checkers.bounded_shutdown import CHECKER as BOUNDED_SHUTDOWN
 from harness.checkers.episode_model import CHECKER as EPISODE_MODEL
 from harness.checkers.expected_outcome import CHECKER as EXPECTED_OUTCOME
 from harness.checkers.failure_attributed import CHECKER as FAILURE_ATTRIBUTED
+from harness.checkers.idempotent_close import CHECKER as IDEMPOTENT_CLOSE
 from harness.checkers.no_leaks import CHECKER as NO_LEAKS
 from harness.checkers.no_torn_forward import CHECKER as NO_TORN_FORWARD
+from harness.checkers.ownership import CHECKER as OWNERSHIP
 from harness.checkers.reset_mask import CHECKER as RESET_MASK
 from harness.checkers.routing import CHECKER as ROUTING
+from harness.checkers.seeds_distinct import CHECKER as SEEDS_DISTINCT
+from harness.checkers.usable_after import CHECKER as USABLE_AFTER
 from harness.checkers.weights_isolated import CHECKER as WEIGHTS_ISOLATED
 from harness.ports.checkers import Checker
 
@@ -17,10 +21,14 @@ CHECKERS: tuple[Checker, ...] = (
     ROUTING,
     EPISODE_MODEL,
     RESET_MASK,
+    OWNERSHIP,
+    SEEDS_DISTINCT,
     BOUNDED_CALLS,
     BOUNDED_SHUTDOWN,
+    IDEMPOTENT_CLOSE,
     NO_LEAKS,
     FAILURE_ATTRIBUTED,
+    USABLE_AFTER,
     EXPECTED_OUTCOME,
     NO_TORN_FORWARD,
     WEIGHTS_ISOLATED,

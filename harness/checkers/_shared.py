@@ -12,18 +12,25 @@ WEIGHTS = frozenset({"weights"})
 EITHER = POOL | WEIGHTS
 
 ENDING_VERBS = frozenset({"shutdown", "collect_garbage", "release"})
-HOLDING_FAULTS = frozenset({"stall", "hold_forward"})
+HOLDING_FAULTS = frozenset({"stall", "stop", "hold_forward"})
 
 
 class AnswerChecker(Checker):
-    """Judges what a backend answers; one whose constructor raised has not been asked anything."""
+    """Judges what a backend answers.
+
+    One whose constructor raised has not been asked anything; one whose first call was struck, and
+    none after it succeeded, had nothing to answer with.
+    """
 
     __slots__ = ()
 
     def applies(self, history: History) -> bool:
         """Whether the scenario can produce answers, and there was somebody to give them."""
+        silent = frozenset({"construct", *ENDING_VERBS})
         built = all(op.status != "fail" for op in history.operations if op.op == "construct")
-        return built and super().applies(history)
+        calls = [op for op in history.operations if op.op not in silent]
+        struck = calls and all(op.status == "fail" and is_under_fault(history, op) for op in calls)
+        return built and not struck and super().applies(history)
 
 
 def named(operation: Operation) -> str:

@@ -11,7 +11,7 @@ from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
 
 NAME = "failure_attributed"
-FAULTS = frozenset({"raise", "signal", "bad_weights"})
+FAULTS = frozenset({"raise", "exit", "signal", "bad_weights"})
 
 DEATH = re.compile(
     r"died|dead|exit|killed|signal|terminated|closed|EOF|broken pipe|reset by peer", re.IGNORECASE
@@ -98,7 +98,7 @@ def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator
                 Contract.EQUIVALENCE,
                 report,
             )
-        case "signal" if not DEATH.search(_statements(report)):
+        case "exit" | "signal" if not DEATH.search(_statements(report)):
             text = f"{told}: it does not say that the worker died"
             yield _finding(text, Contract.EQUIVALENCE, report)
         case "bad_weights" if not MISMATCH.search(_statements(report)):

@@ -1,4 +1,4 @@
-"""Tells an adapter's mistakes from a backend's defects."""
+"""Tells an adapter's mistakes from a backend's defects: what it declares, then the least scenario."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from harness.engine.loading import Loaded, parse
 from harness.engine.plan import Options, jobs_of
 from harness.engine.servers import Column
 from harness.engine.supervisor import run_jobs
-from harness.model.verdict import Outcome
+from harness.model.history import History, Operation
+from harness.model.run import CellResult
+from harness.model.verdict import Contract, Outcome
 
-LEAST: Mapping[str, list[dict[str, Any]]] = {
-    "pool": [{"do": "reset"}, {"do": "step", "times": 2}, {"do": "shutdown"}],
-    "weights": [{"do": "forward"}, {"do": "send", "version": 2}, {"do": "shutdown"}],
-}
+HORIZON = 2  # so that the steps below meet the ends of episodes
+ADAPTERS, BACKENDS = "the adapter's mistake", "not the adapter's, as far as its last frame shows"
 
 
 def problems(column: Column, root: Path) -> list[str]:
@@ -26,63 +26,91 @@ def problems(column: Column, root: Path) -> list[str]:
     found: list[str] = []
     for name, declared in column.capabilities.items():
         component = COMPONENTS[name]
-        wrong = list(_declarations(component, declared))
-        found += wrong or _clean_run(component, declared, column, root)
+        found += list(unknown_verbs(component, declared)) or _clean_run(component, column, root)
     return found
 
 
-def _declarations(component: Component, declared: Mapping[str, Any]) -> Iterator[str]:
-    known = {field.name: field for field in fields(component.setup)}
-    for key in declared.get("setup", {}):
-        if key not in known:
-            yield f"{component.name}: setup: no such key {key!r}, known are {', '.join(known)}"
+def unknown_verbs(component: Component, declared: Mapping[str, Any]) -> Iterator[str]:
+    """Declared verbs that the port does not know."""
+    known = ", ".join(sorted(component.optional)) or "none"
     for verb in declared.get("verbs", ()):
         if verb not in component.optional:
-            known_verbs = ", ".join(sorted(component.optional))
-            yield f"{component.name}: verbs: no such verb {verb!r}, known are {known_verbs}"
+            yield f"{component.name}: verbs: no such verb {verb!r}, known are {known}"
 
 
-def _clean_run(
-    component: Component, declared: Mapping[str, Any], column: Column, root: Path
-) -> list[str]:
-    """The least scenario, in the first setup that the backend declares."""
-    setup = {key: min(values) for key, values in declared.get("setup", {}).items()}
-    plain = {
+def _least(component: Component, declared: Mapping[str, Any]) -> dict[str, Any]:
+    """The least scenario that uses what is declared, in the default setup as far as that is."""
+    defaults = {field.name: field.default for field in fields(component.setup)}
+    setup: dict[str, Any] = {
+        key: defaults[key] if defaults[key] in values else min(values)
+        for key, values in declared.get("setup", {}).items()
+    }
+    steps: list[dict[str, Any]] = [{"do": "forward"}, {"do": "send", "version": 2}]
+    if component.name == "pool":
+        setup |= {"num_envs": 2, "horizon": HORIZON, "host": "bare"}
+        steps = [{"do": "reset"}, {"do": "step", "times": HORIZON + 3}]
+        verbs = declared.get("verbs", ())
+        if "reset_where" in verbs:
+            steps += [{"do": "reset_where", "mask": [True, False]}, {"do": "step"}]
+        if {"send", "recv"} <= set(verbs):
+            steps += [{"do": "send"}, {"do": "recv"}]
+    return {
         "title": "the least that an adapter has to do",
         "component": component.name,
         "setup": setup,
-        "steps": LEAST[component.name],
+        "steps": [*steps, {"do": "shutdown"}],
     }
-    loaded = Loaded(path=Path("least.toml"), scenario=parse(plain, "least"))
+
+
+def _clean_run(component: Component, column: Column, root: Path) -> list[str]:
+    plain = _least(component, column.capabilities[component.name])
+    loaded = Loaded(path=Path("least.toml"), scenario=parse(plain, "the least scenario"))
     options = Options(backends=(column.wanted.name,))
-    jobs = jobs_of([loaded], [column], options, root, 1.0)
-    (result,) = run_jobs(root, jobs)
+    (result,) = run_jobs(root, jobs_of([loaded], [column], options, root, 1.0))
     if result.directory is None:
         return [f"{component.name}: cannot run the least scenario: {result.reason}"]
-    found = _blame(component, root / result.directory, column)
-    if result.outcome is not Outcome.PASS and not found:
-        found = [f"{component.name}: the least scenario is {result.outcome.value}: {result.reason}"]
-    return found
-
-
-def _blame(component: Component, directory: Path, column: Column) -> list[str]:
-    """Failures whose innermost frame lies in the adapter are its own; others are the backend's."""
     try:
-        history = read_history(directory)
+        history = read_history(root / result.directory)
     except BrokenJournalError as error:
         return [f"{component.name}: {error}"]
+    raised = [op for op in history.operations if op.status == "fail"]
+    found = [_blame(component, op, column) for op in raised]
+    found += _wrong_workers(component, history)
+    return found or _verdict(component, result)
+
+
+def _blame(component: Component, operation: Operation, column: Column) -> str:
+    """Who raised: the innermost frame is the adapter's, or ours, which means that the port was broken."""
     module = column.wanted.adapter.partition(":")[0].replace(".", "/")
-    found = []
-    for operation in history.operations:
-        if operation.status != "fail":
+    frames = [line for line in operation.error["traceback"].splitlines() if "File " in line]
+    last = frames[-1].strip() if frames else "no frame"
+    own = f"{module}.py" in last or "/harness/engine/" in last
+    what = f"{operation.op} raised {operation.error['type']}: {operation.error['message']}"
+    return f"{component.name}: {what} ({ADAPTERS if own else BACKENDS}: {last})"
+
+
+def _wrong_workers(component: Component, history: History) -> list[str]:
+    """A pool of processes has one for each env, and none of them is the driver."""
+    if component.name != "pool" or history.setup["transport"] != "process":
+        return []
+    for op in history.operations:
+        if op.op != "construct" or op.status != "ok":
             continue
-        frames = [line for line in operation.error["traceback"].splitlines() if "File " in line]
-        own = bool(frames) and f"{module}.py" in frames[-1]
-        whose = (
-            "the adapter's mistake" if own else "not the adapter's, as far as its last frame shows"
-        )
-        found.append(
-            f"{component.name}: {operation.op} raised {operation.error['type']}: "
-            f"{operation.error['message']} ({whose}: {frames[-1].strip() if frames else 'no frame'})"
-        )
-    return found
+        pids, expected = op.result.get("pids", []), history.setup["num_envs"]
+        if len(set(pids)) != expected or op.invoked.pid in pids:
+            said = f"worker_pids says {pids} for {expected} envs with transport=process"
+            return [
+                f"{component.name}: {said} ({ADAPTERS}; declare transport=thread if it has none)"
+            ]
+    return []
+
+
+def _verdict(component: Component, result: CellResult) -> list[str]:
+    """What the judges say of a run without any fault."""
+    if result.outcome is Outcome.PASS:
+        return []
+    red = [f for f in result.findings if f.contract is not Contract.OPINION]
+    lines = [
+        f"{component.name}: {f.checker}: {f.text} (the adapter's, or the backend's)" for f in red
+    ]
+    return lines or [f"{component.name}: {result.outcome.value}: {result.reason}"]

@@ -1,4 +1,4 @@
-"""A verb that runs in a second thread while a probe is held at a sequence point."""
+"""What runs in a second thread: a call that the first waits for, or a verb while a probe is held."""
 
 from __future__ import annotations
 
@@ -6,6 +6,23 @@ import threading
 from collections.abc import Callable
 
 from harness.engine.gates import GateClient
+
+
+def in_second_thread(function: Callable[[], object]) -> None:
+    """Make a call in a second thread, wait for as long as it takes, and raise what it raised."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            function()
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+            raised.append(error)
+
+    second = threading.Thread(target=run, name="harness-second", daemon=True)
+    second.start()
+    second.join()
+    if raised:
+        raise raised.pop()
 
 
 class Aside:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.engine import census, watchdog
+from harness.engine.diagnosis import Diagnosis, Witness, diagnose
 from harness.engine.request import CellRequest
 from harness.engine.session import grace_s
 from harness.model.history import Hang
@@ -28,10 +29,12 @@ class RunningCell:
         self.started_ns = now_ns()
         self.guardian: int | None = None
         self.hang: Hang | None = None
+        self.diagnosis: Diagnosis | None = None
         self.error: str | None = None
         self.lost = False
         self._told_to_end_ns: int | None = None
         self._open: dict[int, int] = {}
+        self._witness = Witness()
         self._offset = 0
         self._bound_ns = self.started_ns + round(_bound_s(request) * 1e9)
 
@@ -74,6 +77,9 @@ class RunningCell:
             ending = {"error": "the guardian left no account of the cell"}
         if self.hang is not None and ending.get("ended_by_us"):
             ending["hang"] = self.hang
+            if self.diagnosis is not None:
+                ending["first"] = self.diagnosis.first
+                ending["waits_for"] = self.diagnosis.waits_for
         if self.error is not None:
             ending["error"] = self.error
         path.write_text(json.dumps(ending), encoding="utf-8")
@@ -101,6 +107,7 @@ class RunningCell:
             self._open[event["id"]] = event["ts"] + round(allowed_s * 1e9)
         elif event["kind"] in ("ok", "fail", "info"):
             self._open.pop(event["id"], None)
+        self._witness.note(event)
 
     def _end_hung(self) -> None:
         assert self.guardian is not None
@@ -109,7 +116,9 @@ class RunningCell:
         if now_ns() <= self._due_ns():
             return  # it came back while we were looking
         self.hang = watchdog.verdict(seen)
-        text = watchdog.stacks(seen)
+        dumps = watchdog.dumps(seen)
+        self.diagnosis = diagnose(seen, dumps, self._witness)
+        text = watchdog.stacks(seen, dumps)
         (self.directory / "stacks.txt").write_text(text, encoding="utf-8")
         self.end()
 

@@ -81,6 +81,14 @@ def state(pid: int) -> str:
         return ""
 
 
+def parent(pid: int) -> int:
+    """Its parent's pid, 0 if there is no such process."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
 def command(pid: int) -> str:
     """Its command line, shortened."""
     try:

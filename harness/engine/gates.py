@@ -1,23 +1,29 @@
 """The gate of a cell: probes ask it at sequence points, the driver tells it what to answer.
 
 The guardian serves it, so that it outlives the driver and adds no thread to the process under test.
-Every message is one JSON line; every question gets exactly one answer.
+Every message is one JSON line; every question gets exactly one answer, and a probe that a signal did
+not end says so.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import selectors
+import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.engine import census
 from harness.model.gate import GateRule
 from harness.model.plain import from_plain, to_plain
 from harness.payloads.link import Journal, connect
 from harness.ports.clock import now_ns
+
+POLL_S = 0.01  # how often a process that was told to stop itself is looked at
 
 
 @dataclass(eq=False, slots=True)
@@ -27,7 +33,7 @@ class _Peer:
     connection: socket.socket
     received: bytes = b""
     pid: int = 0
-    doomed: str | None = None  # the fault whose signal this process was told to send itself
+    doomed: _Rule | None = None  # the rule that told this process to end itself
 
 
 @dataclass(slots=True)
@@ -38,6 +44,8 @@ class _Rule:
     hits: dict[str, int] = field(default_factory=dict)
     held: list[tuple[_Peer, int]] = field(default_factory=list)
     waiting: list[_Peer] = field(default_factory=list)
+    stopping: _Peer | None = None  # told to stop itself, and not seen stopped yet
+    stopped: _Peer | None = None
     reached: bool = False
     open: bool = False
 
@@ -63,6 +71,7 @@ class GateServer:
         self._selector = selector
         self._journal = journal
         self._rules: list[_Rule] = []
+        self.driver = 0  # its pid, once there is one
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind("\0" + address[1:] if address.startswith("@") else address)
         self._listener.listen(64)
@@ -78,6 +87,17 @@ class GateServer:
             for _, since in armed.held:
                 self._record_hold(armed, since, "until the end")
         self._listener.close()
+
+    def watch(self) -> float:
+        """See whether who was told to stop itself has stopped; within how many s to look again."""
+        for armed in self._rules:
+            peer = armed.stopping
+            if peer is not None and census.state(peer.pid) in ("T", "t"):
+                armed.stopping, armed.stopped = None, peer
+                self._record("stop", armed.rule.fault, "effect", f"process {peer.pid} is stopped")
+                if armed.open:
+                    self._continue(armed)
+        return POLL_S if any(armed.stopping for armed in self._rules) else 1.0
 
     def _register(self, listener: socket.socket, callback: Callable[[], None]) -> None:
         self._selector.register(listener, selectors.EVENT_READ, callback)
@@ -104,9 +124,11 @@ class GateServer:
         self._selector.unregister(peer.connection)
         peer.connection.close()
         if peer.doomed is not None:
-            detail = f"process {peer.pid} is gone"
-            self._record("signal", peer.doomed, "effect", detail)
+            rule = peer.doomed.rule
+            self._record(rule.order, rule.fault, "effect", f"process {peer.pid} is gone")
         for armed in self._rules:
+            armed.stopping = None if armed.stopping is peer else armed.stopping
+            armed.stopped = None if armed.stopped is peer else armed.stopped
             for held, since in armed.held:
                 if held is peer:
                     self._record_hold(armed, since, "until it was gone")
@@ -114,7 +136,9 @@ class GateServer:
             armed.waiting = [each for each in armed.waiting if each is not peer]
 
     def _answer(self, peer: _Peer, message: dict[str, Any]) -> None:
-        if "arm" in message:
+        if "survived" in message:
+            peer.doomed = None  # no question: its end, when it comes, has another cause
+        elif "arm" in message:
             self._rules.append(_Rule(from_plain(GateRule, message["arm"])))
             _say(peer, {"armed": True})
         elif "release" in message:
@@ -138,12 +162,12 @@ class GateServer:
         role, op, edge = str(message["role"]), str(message["op"]), str(message["edge"])
         due = [armed for armed in self._rules if armed.hit(role, op, edge)]
         if due:
-            self._give_order(peer, due[0], role)
+            self._give_order(peer, due[0], message)
         else:
             _say(peer, {"order": "go"})
 
-    def _give_order(self, peer: _Peer, armed: _Rule, role: str) -> None:
-        rule = armed.rule
+    def _give_order(self, peer: _Peer, armed: _Rule, message: dict[str, Any]) -> None:
+        rule, role = armed.rule, str(message["role"])
         if rule.order == "hold":
             armed.held.append((peer, now_ns()))
             worker = int(role.partition(":")[2] or 0)
@@ -152,9 +176,18 @@ class GateServer:
                 _say(waiting, {"held": True})
             armed.waiting.clear()
             return
-        if rule.order == "signal":
-            peer.doomed = rule.fault
-        _say(peer, {"order": rule.order, "fault": rule.fault, "signal": rule.signal})
+        if rule.signal == signal.SIGSTOP:
+            armed.stopping = peer
+        elif rule.order == "signal" or self._leaves(rule, message):
+            peer.doomed = armed
+        told = {"signal": rule.signal, "how": rule.how, "code": rule.code}
+        told["leaves"] = peer.doomed is armed
+        _say(peer, {"order": rule.order, "fault": rule.fault, **told})
+
+    def _leaves(self, rule: GateRule, message: dict[str, Any]) -> bool:
+        """Whether the order ends a process: `sys.exit` in a thread or the driver is an exception, no more."""
+        raised = message.get("thread") or message["pid"] == self.driver
+        return rule.order == "exit" and (rule.how == "os_exit" or not raised)
 
     def _release(self, fault: str) -> None:
         for armed in self._rules:
@@ -165,6 +198,14 @@ class GateServer:
                 _say(peer, {"order": "go"})
                 self._record_hold(armed, since, "then let go")
             armed.held.clear()
+            self._continue(armed)
+
+    def _continue(self, armed: _Rule) -> None:
+        """Let a process go on that was stopped."""
+        peer, armed.stopped = armed.stopped, None
+        if peer is not None:
+            with contextlib.suppress(ProcessLookupError):  # somebody has ended it meanwhile
+                os.kill(peer.pid, signal.SIGCONT)
 
     def _record_hold(self, armed: _Rule, since: int, how: str) -> None:
         held_ms = (now_ns() - since) // 1_000_000

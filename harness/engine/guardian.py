@@ -109,13 +109,15 @@ class _Guardian:
         gate = GateServer(self._selector, journal, gate_address)
         ours = (wakeup, alarm, journal_fd, journal.fd, gate.fileno(), self._stderr.reader)
         driver = self._start_driver(path, gate_address, ours, own_shm=private)
+        gate.driver = driver
         self._selector.register(wakeup, selectors.EVENT_READ, lambda: os.read(wakeup, 4096))
         self._selector.register(self._stderr.reader, selectors.EVENT_READ, self._read_stderr)
         while self._status is None and not self._told_to_end:
-            self._turn(1.0)
+            self._turn(gate.watch())
             self._reap(driver)
         self._ended_by_us = self._status is None
         leftovers = self._leave(driver)
+        self._turn(0.0)  # who has gone last is seen to be gone
         gate.close()
         if private:
             leftovers += [{"kind": "shm", "name": name} for name in census.shared_memory()]

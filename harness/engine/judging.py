@@ -138,18 +138,26 @@ def _outcome(
     if ending.hang is not None:
         return Outcome.HANG, _hang_reason(history)
     hard = [f for f in red if not f.leak]
-    if hard:
-        return Outcome.FAIL, _summary(hard)
+    idle = _idle_fault(history)
     if red:
-        return Outcome.LEAK, _summary(red)
-    return _without_findings(history, reports)
+        # What follows may only follow from a fault that never was: whoever reads it has to know.
+        summary = "; ".join(part for part in (idle, _summary(hard or red)) if part)
+        return Outcome.FAIL if hard else Outcome.LEAK, summary
+    if idle is not None:
+        return Outcome.VACUOUS, idle
+    return _without_findings(reports)
 
 
-def _without_findings(history: History, reports: Sequence[CheckerReport]) -> tuple[Outcome, str]:
-    idle = [record for record in history.fault_records if not record.reached or not record.effect]
-    if idle:
-        what = "had no effect" if idle[0].reached else "did not fire"
-        return Outcome.VACUOUS, f"fault {idle[0].name} ({idle[0].id}) {what}"
+def _idle_fault(history: History) -> str | None:
+    """The first fault of which nothing was seen."""
+    for record in history.fault_records:
+        if not record.reached or not record.effect:
+            what = "had no effect" if record.reached else "did not fire"
+            return f"fault {record.name} ({record.id}) {what}"
+    return None
+
+
+def _without_findings(reports: Sequence[CheckerReport]) -> tuple[Outcome, str]:
     silent = [report for report in reports if report.error]
     if silent:
         return Outcome.UNKNOWN, f"checker {silent[0].name} {silent[0].error}"
@@ -178,12 +186,13 @@ def _death(ending: Ending) -> str:
 
 
 def _hang_reason(history: History) -> str:
-    hang = history.ending.hang
+    hang, why = history.ending.hang, history.ending.waits_for
+    who = f": {why}" if why else ""
     for op in history.operations:
         if op.status == "open":
             late = f"{op.deadline_s:g} s after its invocation, past its grace"
-            return f"{hang}: {op.op} was still open {late}"
-    return f"{hang} between calls"
+            return f"{hang}: {op.op} was still open {late}{who}"
+    return f"{hang} between calls{who}"
 
 
 def _summary(findings: Sequence[Finding]) -> str:

@@ -18,9 +18,10 @@ from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationErro
 
 from harness.engine.components import COMPONENTS, Component
 from harness.engine.usage import UsageError
-from harness.model.scenario import Heal, Phase, Scenario
+from harness.model.scenario import Expect, Heal, Phase, Placement, Scenario
 
 KINDS = ("do", "fault", "heal", "phase")
+UNKNOWN_KEY = "unexpected_keyword_argument"  # pydantic's name for it
 _TAGS = ("do=", "fault=", "tuple[", "str-enum[")  # what pydantic puts into a location
 VALUE_MAX = 80  # characters of an offending value that are shown
 
@@ -70,7 +71,7 @@ def parse(plain: Mapping[str, Any], where: object) -> Scenario[Any, Any]:
     try:
         (scenario,) = adapter(component.name).validate_json(json.dumps([plain]), strict=True)
     except ValidationError as error:
-        raise _first_mistake(error, where) from None
+        raise _first_mistake(error, component, where) from None
     except TypeError as error:
         raise UsageError(where, "", f"a scenario holds no such value: {error}") from None
     scenario = _with_ids(scenario)
@@ -138,21 +139,42 @@ def _one_kind_a_step(plain: Mapping[str, Any], where: object) -> None:
             )
 
 
-def _first_mistake(error: ValidationError, where: object) -> UsageError:
+def _first_mistake(error: ValidationError, component: Component, where: object) -> UsageError:
+    """The mistake that tells most: an unknown key explains a missing one."""
     mistakes = error.errors(include_url=False)
-    first = mistakes[0]
-    key = _key(first["loc"][1:])
-    problem, found = str(first["msg"]), first.get("input")
+    first = next((m for m in mistakes if m["type"] == UNKNOWN_KEY), mistakes[0])
+    location = first["loc"][1:]
+    key, problem, found = _key(location), str(first["msg"]), first.get("input")
+    got = f", got {_shown(found)}"
     if first["type"] == "union_tag_invalid":
         kind = next(kind for kind in KINDS if kind in first["input"])
         tags = str(first.get("ctx", {}).get("expected_tags", "")).replace("'", "").split(", ")
         known = ", ".join(tag.partition("=")[2] for tag in tags if tag.startswith(f"{kind}="))
-        key, found = f"{key}.{kind}", first["input"][kind]
-        problem = f"unknown, must be one of {known}"
-    if first["type"] == "unexpected_keyword_argument":
-        problem = "unknown key"
-    more = f" (and {len(mistakes) - 1} more mistakes)" if len(mistakes) > 1 else ""
-    return UsageError(where, key, f"{problem}, got {_shown(found)}{more}")
+        key = f"{key}.{kind}"
+        problem, got = f"unknown, must be one of {known}", f", got {_shown(first['input'][kind])}"
+    elif first["type"] == UNKNOWN_KEY:
+        problem = f"unknown key{_known_keys(component, location)}"
+    elif first["type"] == "missing":
+        problem, got = "is missing", ""
+    count = len(mistakes) - 1
+    more = f" (and {count} more mistake{'s' * (count > 1)})" if count else ""
+    return UsageError(where, key, f"{problem}{got}{more}")
+
+
+def _known_keys(component: Component, location: tuple[int | str, ...]) -> str:
+    """Which keys there are instead, where the location says what it is about."""
+    kinds = {
+        **{f"do={name}": cls for name, cls in component.verbs.items()},
+        **{f"fault={name}": cls for name, cls in component.faults.items()},
+        "setup": component.setup,
+        "at": Placement,
+        "expect": Expect,
+    }
+    inner = next((kinds[str(part)] for part in reversed(location[:-1]) if str(part) in kinds), None)
+    if inner is None and len(location) > 1:
+        return ""
+    names = [field.name for field in fields(inner or Scenario) if field.name not in KINDS]
+    return f" (known are {', '.join(names)})"
 
 
 def _key(location: tuple[int | str, ...]) -> str:

@@ -56,13 +56,20 @@ class Options:
 
 
 def wanted(name: str, python: str) -> Wanted:
-    """Resolve a backend's name: `module:attr` as it is, else registered, else one of our own adapters."""
+    """Resolve a backend's name: `module:attr` as it is, else registered, else one of our own adapters.
+
+    Raises:
+        UsageError: there is no such backend.
+    """
     if ":" in name:
         # Variants of one module share its imports, and so a server.
         return Wanted(name=name, adapter=name, python=python, group=name.partition(":")[0])
     for entry in entry_points(group=REGISTERED):
         if entry.name == name:
             return Wanted(name=name, adapter=entry.value, python=python)
+    if name not in registered():
+        known = ", ".join(registered())
+        raise UsageError("--backend", name, f"no such backend, there are {known}, or module:attr")
     return Wanted(name=name, adapter=f"harness.adapters.{name}:backend", python=python)
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
+from harness.engine.aside import in_second_thread
+from harness.engine.held import Held
 from harness.engine.loader import backend_of
 from harness.engine.session import Session
 from harness.model.plain import from_plain
+from harness.model.probe import WIDTH
 from harness.payloads.env import CountingEnvFactory
 from harness.ports import pool as port
 
@@ -18,6 +23,10 @@ class PoolSession(Session):
 
     _pool: Any = None
     _actions = 0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._held = Held()
 
     def subject(self) -> object:
         """The pool."""
@@ -54,6 +63,10 @@ class PoolSession(Session):
                 return {"timeout_s": verb.timeout_s, "min_get": verb.min_get or num_envs}
             case port.Rollout():
                 return {"frames": verb.frames}
+            case port.Seed():
+                return {"value": verb.value}
+            case port.Shutdown(thread=True):
+                return {"thread": True}
             case _:
                 return {}
 
@@ -61,30 +74,62 @@ class PoolSession(Session):
         """Call the pool."""
         match verb:
             case port.Reset():
-                return rows(self._pool.reset())
+                return self._received(self._pool.reset())
             case port.ResetWhere():
                 mask = np.array(verb.mask, dtype=np.bool_)
-                result = rows(self._pool.reset_where(mask))
+                result = self._received(self._pool.reset_where(mask))
                 return {**result, "mask_after": mask.tolist()}
             case port.Step():
-                return rows(self._pool.step(_floats(arguments["actions"])))
+                return self._received(self._pool.step(_floats(arguments["actions"])))
             case port.Send():
                 self._pool.send(_floats(arguments["actions"]))
                 return {}
             case port.Recv():
                 timeout_s, min_get = arguments["timeout_s"], arguments["min_get"]
-                return rows(self._pool.recv(min_get=min_get, timeout_s=timeout_s))
+                return self._received(self._pool.recv(min_get=min_get, timeout_s=timeout_s))
             case port.Rollout():
-                return rows(self._pool.rollout(verb.frames))
+                return self._received(self._pool.rollout(verb.frames))
+            case _:
+                self._silently(verb)
+                return {}
+
+    def _silently(self, verb: Any) -> None:
+        """Call what returns nothing."""
+        match verb:
+            case port.Seed():
+                self._pool.seed(verb.value)
             case port.Replace():
                 self.drop()
                 self.open()
-                return {}
             case port.Shutdown():
-                self._pool.close()
-                return {}
+                if verb.thread:
+                    in_second_thread(self._pool.close)
+                else:
+                    self._pool.close()
             case _:
                 raise AssertionError(f"no such verb: {verb!r}")
+
+    def call(
+        self,
+        op: str,
+        within_s: float,
+        arguments: dict[str, Any],
+        function: Callable[[], dict[str, Any]],
+    ) -> bool:
+        """Call, then journal what the batches that were handed out before have become."""
+        returned = super().call(op, within_s, arguments, function)
+        digests = self._held.digests()
+        if digests:
+            self.journal.write("observe", "held", digests=digests)
+        return returned
+
+    def _received(self, batch: port.Batch) -> dict[str, Any]:
+        result = rows(batch)
+        return {**result, **self._held.take(batch)}
+
+    def _release(self) -> dict[str, Any]:
+        self._held.clear()  # what is held may be shared memory, which the census would count
+        return super()._release()
 
 
 def _floats(values: list[int]) -> port.Floats:
@@ -92,7 +137,21 @@ def _floats(values: list[int]) -> port.Floats:
 
 
 def rows(batch: port.Batch) -> dict[str, Any]:
-    """A batch as JSON rows, one an env."""
+    """A batch as JSON rows, one an env.
+
+    Raises:
+        TypeError: it is no batch, or a column of it has another shape than the port says.
+    """
+    if not isinstance(batch, port.Batch):
+        raise TypeError(f"the port wants a Batch, got {type(batch).__name__}")
+    count = len(batch.env_index)
+    columns = (field for field in fields(batch) if field.name != "handed")
+    for field in columns:
+        column = getattr(batch, field.name)
+        wanted = (count, WIDTH) if field.name.endswith("observation") else (count,)
+        if column is not None and np.shape(column) != wanted:
+            problem = f"has shape {list(wanted)}, got {list(np.shape(column))}"
+            raise TypeError(f"Batch.{field.name} {problem}")
     return {"rows": [_row(batch, i) for i in range(len(batch.env_index))]}
 
 

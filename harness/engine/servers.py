@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from harness.engine.components import COMPONENTS
 from harness.engine.request import PROTOCOL, CellRequest
+from harness.engine.support import unknown_words
 from harness.engine.usage import UsageError
 from harness.model.run import BackendInfo
 from harness.ports.clock import Deadline
@@ -77,7 +79,16 @@ class Server:
         self._process = self._start(theirs, log, path)
         theirs.close()
         said = self._hello(log)
+        self._refuse_unknown_words(said)
         self.columns = tuple(map(self._column, self._wanted, said))
+
+    def _refuse_unknown_words(self, said: Sequence[Mapping[str, Any]]) -> None:
+        for wanted, each in zip(self._wanted, said, strict=True):
+            for name, declared in each["capabilities"].items():
+                wrong = unknown_words(COMPONENTS[name], declared)
+                if wrong is not None:
+                    self.stop()
+                    raise UsageError(wanted.adapter, name, wrong)
 
     def _column(self, wanted: Wanted, said: Mapping[str, Any]) -> Column:
         info = BackendInfo(

@@ -91,8 +91,12 @@ class Session:
             self._interposer.install((*MULTIPROCESSING, *hooks))
         opening = census.take(self._own_fds(), own_shm=self._own_shm)
         self.journal.write("census", "opening", **opening)
+        steps = self.request.steps
+        ahead = list(itertools.takewhile(_strikes_construction, steps))
+        for fault in ahead:
+            self._step(fault)
         if self.call("construct", self.request.setup["start_within_s"], {}, self._construct):
-            for step in self.request.steps:
+            for step in steps[len(ahead) :]:
                 self._step(step)
         for aside in self._asides:
             aside.end()
@@ -105,7 +109,9 @@ class Session:
 
     def _construct(self) -> dict[str, Any]:
         self.open()
-        return {"remarks": list(getattr(self.subject(), "remarks", ()))}
+        subject: Any = self.subject()
+        remarks = list(getattr(subject, "remarks", ()))
+        return {"pids": list(subject.worker_pids()), "remarks": remarks}
 
     def _step(self, step: Any) -> None:
         if isinstance(step, Phase):
@@ -290,6 +296,12 @@ class Session:
         raise NotImplementedError(
             f"{self.component.name} sends nothing to spoil: {fault}, {defect}"
         )
+
+
+def _strikes_construction(step: Any) -> bool:
+    """Whether a step is a fault of the workers' construction; ahead of all else it has to be armed first."""
+    at = getattr(step, "placement", None)
+    return at is not None and at.role != "driver" and at.op == "construct"
 
 
 class _Knot:

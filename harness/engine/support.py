@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from harness.engine.components import Component
 from harness.engine.request import CellRequest
@@ -30,6 +30,20 @@ def unsupported(
         reason = fault.unsupported(request.setup, SimpleNamespace(**declared))
         if reason is not None:
             return reason
+    return None
+
+
+def unknown_words(component: Component, declared: Mapping[str, Any]) -> str | None:
+    """What a backend declares that the port has no word for: it would stay UNSUPPORTED for ever."""
+    hints = get_type_hints(component.setup)
+    for key, values in declared.get("setup", {}).items():
+        if key not in hints:
+            return f"capabilities.setup: no such key {key!r}, known are {', '.join(hints)}"
+        known = get_args(hints[key])
+        for value in values:
+            if known and value not in known:
+                words = ", ".join(map(repr, known))
+                return f"capabilities.setup.{key}: must be one of {words}, got {value!r}"
     return None
 
 

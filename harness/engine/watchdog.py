@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,16 +75,26 @@ def _busy_ns(pid: int) -> int:
     return total
 
 
-def stacks(seen: Sequence[Seen]) -> str:
-    """The Python stacks of processes, as far as this machine lets us see them in `DUMPS_S`."""
-    parts: list[str] = []
+def dumps(seen: Sequence[Seen]) -> dict[int, str]:
+    """The Python stacks of processes by pid, as far as this machine lets us see them in `DUMPS_S`."""
+    found: dict[int, str] = {}
     deadline = Deadline.after(DUMPS_S)
     for each in seen:
         if deadline.expired:
+            break
+        found[each.pid] = _stack(each.pid)
+    return found
+
+
+def stacks(seen: Sequence[Seen], found: Mapping[int, str]) -> str:
+    """All of them as one text, each under what was seen of its process."""
+    parts: list[str] = []
+    for each in seen:
+        if each.pid not in found:
             parts.append(f"... and {len(seen) - len(parts)} more processes")
             break
         title = f"== pid {each.pid} {each.hang} (state {each.state}, {each.busy:.0%} busy) {each.command}"
-        parts.append(f"{title}\n{_stack(each.pid)}")
+        parts.append(f"{title}\n{found[each.pid]}")
     return "\n".join(parts)
 
 

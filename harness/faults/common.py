@@ -53,7 +53,7 @@ class Gated(Common):
     at: Placement
     roles: ClassVar[frozenset[str]] = frozenset({"worker"})
 
-    def arm_gate(self, stage: Stage, order: Order, signal: int = 0) -> None:
+    def arm_gate(self, stage: Stage, order: Order, **details: Any) -> None:
         """Have the gate give an order there."""
         stage.arm_gate(
             GateRule(
@@ -63,7 +63,7 @@ class Gated(Common):
                 k=self.at.k,
                 edge=self.at.edge,
                 order=order,
-                signal=signal,
+                **details,
             )
         )
         stage.record(self.id, "armed")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from harness.faults.common import Common, Gated
+from harness.model.gate import Exit as How
 from harness.model.scenario import Placement
 from harness.ports.faults import Stage
 from harness.ports.weights import Defect
@@ -20,6 +22,31 @@ class Raise(Gated):
     def arm(self, stage: Stage) -> None:
         """Have the gate give the order."""
         self.arm_gate(stage, "raise")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit(Gated):
+    """The env leaves the process of its worker at its k-th operation.
+
+    Attributes:
+        how: by `sys.exit`, which in a thread is an exception like others, or at once by `os._exit`.
+        code: the exit code.
+    """
+
+    how: How = "sys_exit"
+    code: int = 3
+    fault: Literal["exit"] = "exit"
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """A thread has no process of its own to leave."""
+        del capabilities
+        if self.how == "sys_exit" or setup.get("transport", "process") == "process":
+            return None
+        return "os._exit in a worker that is a thread ends the whole process"
+
+    def arm(self, stage: Stage) -> None:
+        """Have the gate give the order."""
+        self.arm_gate(stage, "exit", how=self.how, code=self.code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,10 +18,11 @@ class Signal(Gated):
     """A worker process gets a signal at its k-th operation: it sends it to itself, at that very point.
 
     Attributes:
-        signal: without its `SIG`; one that ends the process at once.
+        signal: without its `SIG`; one that ends the process. `TERM` may be caught, or ignored: then
+            the fault has no effect.
     """
 
-    signal: Literal["KILL", "SEGV"] = "KILL"
+    signal: Literal["KILL", "SEGV", "TERM"] = "KILL"
     fault: Literal["signal"] = "signal"
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
@@ -34,6 +35,24 @@ class Signal(Gated):
     def arm(self, stage: Stage) -> None:
         """Have the gate give the order."""
         self.arm_gate(stage, "signal", signal=int(signals.Signals[f"SIG{self.signal}"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop(Gated):
+    """A worker process stops itself (SIGSTOP) at its k-th operation; the heal continues it (SIGCONT)."""
+
+    fault: Literal["stop"] = "stop"
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """Threads stop with the driver."""
+        del capabilities
+        if setup.get("transport", "process") == "process":
+            return None
+        return "a worker that is a thread cannot be stopped alone"
+
+    def arm(self, stage: Stage) -> None:
+        """Have the gate give the order."""
+        self.arm_gate(stage, "signal", signal=int(signals.SIGSTOP))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

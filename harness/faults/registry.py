@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.faults.payload import BadWeights, Raise, Stall
+from harness.faults.payload import BadWeights, Exit, Raise, Stall
 from harness.faults.primitive import CloseChannel, DelayTransfer
-from harness.faults.process import CollectCycle, Signal
+from harness.faults.process import CollectCycle, Signal, Stop
 from harness.faults.sequence import HoldForward
 
-PoolFault = CloseChannel | DelayTransfer | CollectCycle | Signal | Raise | Stall
+PoolFault = CloseChannel | DelayTransfer | CollectCycle | Signal | Stop | Raise | Exit | Stall
 WeightsFault = HoldForward | BadWeights

@@ -13,9 +13,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from harness.faults.payload import Raise, Stall
+from harness.faults.payload import Exit, Raise, Stall
 from harness.faults.primitive import CloseChannel, DelayTransfer
-from harness.faults.process import CollectCycle, Signal
+from harness.faults.process import CollectCycle, Signal, Stop
 from harness.faults.registry import PoolFault
 from harness.generate.derive import drawn, variants
 from harness.model.plain import to_plain
@@ -29,6 +29,7 @@ from harness.ports.pool import (
     Reset,
     ResetWhere,
     Rollout,
+    Seed,
     Send,
     Shutdown,
     Step,
@@ -38,6 +39,7 @@ PoolStep = PoolVerb | PoolFault | Heal | Phase
 Steps = tuple[PoolStep, ...]
 
 K_MAX = 3
+SEED_MAX = 2  # neighbours, and few enough for one to come again
 STALLED_S = (0.1, 0.2)  # long enough for envs that do answer, short enough for many examples
 HEALTHY_S = (None, 2.0)
 DELAYED_S = 0.1
@@ -139,6 +141,11 @@ def _rollouts(ground: Ground) -> SearchStrategy[Steps]:
     return _of(drawn(Rollout, frames=st.just(ground.frames)))
 
 
+def _seedings(_: Ground) -> SearchStrategy[Steps]:
+    """What the envs draw is told at the reset that follows."""
+    return _of(drawn(Seed, value=st.integers(0, SEED_MAX)), st.just(Reset()))
+
+
 def _replacements(_: Ground) -> SearchStrategy[Steps]:
     return st.just((Replace(), Reset()))
 
@@ -179,23 +186,25 @@ def _placements(ground: Ground, op: str, k_max: int = 1) -> SearchStrategy[Place
 
 
 @st.composite
-def _held(draw: DrawFn, ground: Ground, late: SearchStrategy[Recv]) -> Steps:
-    """A send that meets a stall, a receive that is kept waiting, and the end of the stall."""
+def _held(
+    draw: DrawFn, ground: Ground, late: SearchStrategy[Recv], cls: type[Stall | Stop] = Stall
+) -> Steps:
+    """A send that meets a stall or a stop, a receive that is kept waiting, and the end of it."""
     at = draw(_placements(ground, "step", ground.k_max if "step" in ground.kinds else 1))
     before = (Step(times=at.k - 1),) if at.k > 1 else ()
-    return (*ground.fresh, Stall(at=at), *before, Send(), draw(late), Heal(heal=""))
+    return (*ground.fresh, cls(at=at), *before, Send(), draw(late), Heal(heal=""))
 
 
 @st.composite
-def _stalls(draw: DrawFn, ground: Ground) -> Steps:
+def _stalls(draw: DrawFn, ground: Ground, cls: type[Stall | Stop]) -> Steps:
     """All results are asked for in vain, and come once the env goes on."""
-    held = draw(_held(ground, drawn(Recv, timeout_s=st.sampled_from(STALLED_S))))
+    held = draw(_held(ground, drawn(Recv, timeout_s=st.sampled_from(STALLED_S)), cls))
     converging = (Phase(phase="converge"),) if draw(st.booleans()) else ()
     return (*held, Recv(), *converging)
 
 
 def _shutdowns(_: Ground) -> SearchStrategy[Steps]:
-    return _of(drawn(Shutdown))
+    return _of(drawn(Shutdown, thread=st.booleans()))
 
 
 @st.composite
@@ -207,15 +216,15 @@ def _partial_receives(draw: DrawFn, ground: Ground) -> Steps:
 
 
 @st.composite
-def _partial_receives_of_stalled(draw: DrawFn, ground: Ground) -> Steps:
+def _partial_receives_of_held(draw: DrawFn, ground: Ground, cls: type[Stall | Stop]) -> Steps:
     """Whoever is not held answers; at least the one that was held is left for later."""
     some = st.integers(1, ground.setup.num_envs - 1)
     late = drawn(Recv, min_get=some, timeout_s=st.sampled_from(STALLED_S))
-    return (*draw(_held(ground, late)), Recv(min_get=1), Shutdown())
+    return (*draw(_held(ground, late, cls)), Recv(min_get=1), Shutdown())
 
 
 @st.composite
-def _failures(draw: DrawFn, ground: Ground, cls: type[Raise | Signal]) -> Steps:
+def _failures(draw: DrawFn, ground: Ground, cls: type[Raise | Exit | Signal]) -> Steps:
     """A worker fails in an operation; the same kind of call has worked before."""
     op = draw(st.sampled_from(["step", "reset"] if _ways(ground) else ["reset"]))
     at = draw(_placements(ground, op, ground.k_max))
@@ -224,6 +233,21 @@ def _failures(draw: DrawFn, ground: Ground, cls: type[Raise | Signal]) -> Steps:
     first, meeting = draw(_meetings(ground, at))
     fault = draw(st.sampled_from(ground.supported(cls, at=at)))
     return (*ground.fresh, *first, fault, *meeting, Shutdown())
+
+
+@st.composite
+def _failing_closes(draw: DrawFn, ground: Ground) -> Steps:
+    """A worker that fails while its env is closed; in the pool's own process that may be reported."""
+    roles = st.sampled_from([*(f"worker:{env}" for env in range(ground.setup.num_envs)), "worker"])
+    at = Placement(role=draw(roles), op="close")
+    kinds: list[type[Any]] = [Raise, Exit, Signal]
+    faults = [f for cls in kinds for f in ground.supported(cls, at=at) if f.fault in ground.kinds]
+    return (draw(st.sampled_from(faults)), Shutdown())
+
+
+def _closes_envs_apart(ground: Ground) -> bool:
+    wanted = not ground.kinds.isdisjoint({"raise", "exit", "signal"})
+    return wanted and ground.setup.transport == "process"
 
 
 def _ways(ground: Ground) -> list[str]:
@@ -284,6 +308,10 @@ def _receives_some(ground: Ground) -> bool:
     return "recv_some" in ground.capabilities.verbs
 
 
+def _receives_some_of_several(ground: Ground) -> bool:
+    return _receives_some(ground) and ground.setup.num_envs > 1
+
+
 def _form(*needs: str, draw: Callable[[Ground], SearchStrategy[Steps]], **rest: Any) -> Form:
     return Form(needs=frozenset(needs), draw=draw, **rest)
 
@@ -299,8 +327,17 @@ BLOCKS: tuple[Form, ...] = (
     PARTIAL_RESETS,
     EXCHANGES,
     ROLLOUTS,
+    _form("seed", draw=_seedings),
     _form("replace", draw=_replacements, hosts=EVERYWHERE),
-    _form("stall", "send", "recv", draw=_stalls, hosts=BARE),
+    _form("stall", "send", "recv", draw=lambda ground: _stalls(ground, Stall), hosts=BARE),
+    _form(
+        "stop",
+        "send",
+        "recv",
+        draw=lambda ground: _stalls(ground, Stop),
+        hosts=BARE,
+        fits=_can_have_failing(Stop),
+    ),
     _form(
         "collect_cycle",
         "replace",
@@ -322,9 +359,17 @@ ENDINGS: tuple[Form, ...] = (
         "stall",
         "send",
         "recv",
-        draw=_partial_receives_of_stalled,
+        draw=lambda ground: _partial_receives_of_held(ground, Stall),
         hosts=BARE,
-        fits=lambda ground: _receives_some(ground) and ground.setup.num_envs > 1,
+        fits=_receives_some_of_several,
+    ),
+    _form(
+        "stop",
+        "send",
+        "recv",
+        draw=lambda ground: _partial_receives_of_held(ground, Stop),
+        hosts=BARE,
+        fits=lambda ground: _receives_some_of_several(ground) and _can_have_failing(Stop)(ground),
     ),
     _form(
         "raise",
@@ -338,6 +383,13 @@ ENDINGS: tuple[Form, ...] = (
         hosts=EVERYWHERE,
         fits=_can_have_failing(Signal),
     ),
+    _form(
+        "exit",
+        draw=lambda ground: _failures(ground, Exit),
+        hosts=EVERYWHERE,
+        fits=_can_have_failing(Exit),
+    ),
+    _form("shutdown", draw=_failing_closes, hosts=EVERYWHERE, fits=_closes_envs_apart),
     _form(
         "close_channel",
         draw=_closed_channels,

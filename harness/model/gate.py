@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Order = Literal["go", "raise", "signal", "hold"]
+Order = Literal["go", "raise", "exit", "signal", "hold"]
+Exit = Literal["sys_exit", "os_exit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,10 +17,12 @@ class GateRule:
         fault: id of the fault this rule carries out.
         role: `worker` (any) or `worker:INDEX`.
         op: the worker's operation.
-        order: raise an exception, send itself a signal, or wait until released.
+        order: raise an exception, leave its process, send itself a signal, or wait until released.
         k: which hit, from 1.
         edge: before or after the operation.
-        signal: number of the signal, for `signal`.
+        signal: number of the signal, for `signal`; who stops is continued when the fault is released.
+        how: by `sys.exit` or `os._exit`, for `exit`.
+        code: exit code, for `exit`.
     """
 
     fault: str
@@ -29,6 +32,8 @@ class GateRule:
     k: int = 1
     edge: Literal["before", "after"] = "before"
     signal: int = 0
+    how: Exit = "sys_exit"
+    code: int = 0
 
     def meets(self, role: str, op: str, edge: str) -> bool:
         """Whether a probe at this point is one that the rule speaks of."""

@@ -153,6 +153,8 @@ class Ending:
         finished: the driver journalled that it had come to the end of the scenario.
         hang: what a missed deadline looked like.
         error: what went wrong in the harness's own part of the cell, if anything.
+        first: the role that left its expected state first in a hang (`worker:1`, `driver`, `pid:57`).
+        waits_for: one sentence on what it does or waits for, and on what the driver does.
     """
 
     exit_code: int | None = None
@@ -161,6 +163,8 @@ class Ending:
     finished: bool = False
     hang: Hang | None = None
     error: str | None = None
+    first: str | None = None
+    waits_for: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ from harness.model import probe
 from harness.payloads.link import Link
 from harness.ports.pool import Floats
 
+DRAWS = 2**53  # exact in JSON, and too many for two draws to be equal by chance
+
 
 class CountingEnv:
     """Counts its own episodes and steps, so that its observations can be predicted.
@@ -26,15 +28,19 @@ class CountingEnv:
         self._link = link
         self._episode = 0
         self._step = 0
+        self._generator = np.random.default_rng()  # its own, until it is seeded
         link.pass_gate(self._role, "construct")
         link.observe(self._role, "construct")
 
-    def reset(self) -> Floats:
-        """Start the next episode: float32 [WIDTH]."""
+    def reset(self, seed: int | None = None) -> Floats:
+        """Start the next episode, seeded anew if there is a seed: float32 [WIDTH]."""
+        if seed is not None:
+            self.seed(seed)
         self._link.pass_gate(self._role, "reset")
         self._episode += 1
         self._step = 0
-        self._link.observe(self._role, "reset", episode=self._episode, step=0)
+        draw = int(self._generator.integers(DRAWS))
+        self._link.observe(self._role, "reset", episode=self._episode, step=0, draw=draw)
         return self._observation(probe.NO_ACTION)
 
     def step(self, action: float) -> tuple[Floats, float, bool, bool]:
@@ -52,6 +58,16 @@ class CountingEnv:
             over and terminates,
             over and not terminates,
         )
+
+    def seed(self, value: int) -> None:
+        """Seed the generator that it draws from at each reset."""
+        self._generator = np.random.default_rng(value)
+        self._link.observe(self._role, "seed", value=value)
+
+    def close(self) -> None:
+        """Be told that nothing more is wanted."""
+        self._link.pass_gate(self._role, "close")
+        self._link.observe(self._role, "close")
 
     def _observation(self, action: int) -> Floats:
         entries = probe.encode(

@@ -97,18 +97,24 @@ class Link:
 
         Raises:
             ProbeError: the probe was told to fail.
+            SystemExit: the probe was told to leave.
         """
         if op not in self.gated:
             return
         connection = self._connection()
         if connection is None:
             return
-        answer = _ask(connection, {"role": role, "op": op, "edge": edge, "pid": os.getpid()})
+        thread = threading.current_thread() is not threading.main_thread()
+        here = {"pid": os.getpid(), "thread": thread}
+        answer = _ask(connection, {"role": role, "op": op, "edge": edge, **here})
         if not answer:
             # Nobody answered in time: a late answer must not be taken for the next one.
             connection.close()
             _here().gates[threading.get_ident()] = None
         self._obey(role, op, answer)
+        if answer.get("order") == "signal":
+            with contextlib.suppress(OSError):  # the gate is closed: nobody counts any more
+                connection.sendall(b'{"survived": true}\n')
 
     def own_fds(self) -> set[int]:
         """The descriptors that links opened in this process: a census must not count them."""
@@ -117,20 +123,27 @@ class Link:
         return sockets | {journal.fd for journal in here.journals.values()}
 
     def _obey(self, role: str, op: str, answer: dict[str, Any]) -> None:
-        if answer.get("order") not in ("raise", "signal"):
+        order = answer.get("order")
+        if order not in ("raise", "exit", "signal"):
             return
         journal, fault = self._journal(role), str(answer["fault"])
+        told = {"raise": "fail", "exit": "exit", "signal": "signal itself"}[order]
+        marker = f"the probe was told to {told} ({fault}) in {op} of {role}"
+        said: dict[str, Any] = {} if order == "signal" else {"marker": marker}
         worker = int(role.partition(":")[2] or 0)
-        if answer["order"] == "raise":
-            marker = f"the probe was told to fail ({fault}) in {op} of {role}"
-            journal.write(
-                "fault", "raise", id=fault, record="reached", worker=worker, marker=marker
-            )
-            journal.write("fault", "raise", id=fault, record="effect", detail=f"raised in {op}")
+        journal.write("fault", order, id=fault, record="reached", worker=worker, **said)
+        if order == "signal":
+            _signal_here(int(answer["signal"]))
+            return
+        if answer.get("how") == "os_exit":
+            os._exit(int(answer["code"]))
+        if not answer["leaves"]:  # else the gate sees the process leave
+            journal.write("fault", order, id=fault, record="effect", detail=f"raised in {op}")
+        if order == "raise":
             raise ProbeError(marker)
-        journal.write("fault", "signal", id=fault, record="reached", worker=worker)
-        os.kill(os.getpid(), int(answer["signal"]))
-        signal.pause()  # a signal that does not end the process leaves it here, at this very point
+        leaving = SystemExit(marker)
+        leaving.code = int(answer["code"])
+        raise leaving
 
     def _journal(self, role: str) -> Journal:
         here = _here()
@@ -144,6 +157,13 @@ class Link:
         if thread not in here.gates:
             here.gates[thread] = connect(self.gate, self.hold_s)
         return here.gates[thread]
+
+
+def _signal_here(number: int) -> None:
+    """Strike this very thread: the signal is delivered before the call returns."""
+    signal.pthread_kill(threading.get_ident(), number)
+    if number not in (signal.SIGSTOP, signal.SIGTERM):
+        signal.pause()  # whoever was to be ended at once does not go beyond this point
 
 
 def connect(address: str, bound_s: float) -> socket.socket | None:

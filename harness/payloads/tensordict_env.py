@@ -56,8 +56,14 @@ class TensorDictProbe(EnvBase):
             batch_size=[],
         )
 
+    def close(self, *, raise_if_closed: bool = True) -> None:
+        """Close the probe env with this one."""
+        super().close(raise_if_closed=raise_if_closed)
+        self._env.close()
+
     def _set_seed(self, seed: int | None) -> None:
-        """The probe draws nothing."""
+        if seed is not None:
+            self._env.seed(int(seed))
 
 
 def env_makers(factories: Sequence[EnvFactory]) -> list[Callable[[], TensorDictProbe]]:

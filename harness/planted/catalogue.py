@@ -4,13 +4,62 @@ from __future__ import annotations
 
 from harness.model.planted import PlantedBug
 
-_FAILING = frozenset({"pool/failing_env[transport=thread]", "pool/failing_env[transport=process]"})
-_KILLED = frozenset({"pool/killed_worker[exchange=value]"})
+_FAILING = frozenset(
+    {
+        "pool/failing_env[transport=thread]",
+        "pool/failing_env[transport=process]",
+        "pool/reset_after_failing_env[transport=thread]",
+        "pool/reset_after_failing_env[transport=process]",
+        "pool/env_exits_in_a_step[transport=thread]",
+    }
+)
+_KILLED = frozenset(
+    {
+        "pool/killed_worker[exchange=value]",
+        "pool/env_exits_in_a_step[transport=process]",
+        "pool/worker_terminated_in_a_step[]",
+    }
+)
+_CLOSED_TWICE = frozenset(
+    {
+        "pool/clean_run[host=bare,transport=thread]",
+        "pool/clean_run[host=bare,transport=process]",
+        "pool/clean_run[host=transformed,transport=thread]",
+        "pool/clean_run[host=transformed,transport=process]",
+        "pool/closed_again_from_another_thread[host=bare,transport=thread]",
+        "pool/closed_again_from_another_thread[host=bare,transport=process]",
+        "pool/closed_again_from_another_thread[host=transformed,transport=thread]",
+        "pool/closed_again_from_another_thread[host=transformed,transport=process]",
+        "pool/closed_from_another_thread[transport=thread]",
+        "pool/closed_from_another_thread[transport=process]",
+        "pool/env_exits_in_a_step[transport=thread]",
+        "pool/env_exits_in_a_step[transport=process]",
+        "pool/env_fails_at_close[]",
+        "pool/env_fails_at_first_reset[transport=thread]",
+        "pool/env_fails_at_first_reset[transport=process]",
+        "pool/env_hangs_at_close[]",
+        "pool/shutdown_before_the_first_reset[transport=thread]",
+        "pool/shutdown_before_the_first_reset[transport=process]",
+        "pool/shutdown_while_a_thread_hangs[]",
+        "pool/shutdown_while_a_worker_hangs[]",
+        "pool/shutdown_while_a_worker_is_stopped[]",
+        "pool/shutdown_with_results_unread[transport=thread]",
+        "pool/shutdown_with_results_unread[transport=process]",
+        "pool/shutdown_with_steps_in_flight[transport=thread]",
+        "pool/shutdown_with_steps_in_flight[transport=process]",
+        "pool/worker_exits_at_close[]",
+        "pool/worker_exits_at_first_reset[]",
+        "pool/worker_killed_with_results_unread[]",
+    }
+)
 _TIMED = frozenset(
     {
         "pool/stalled_env[transport=thread]",
         "pool/stalled_env[transport=process]",
         "pool/collected_during_receive[transport=process]",
+        "pool/shutdown_with_results_unread[transport=thread]",
+        "pool/shutdown_with_results_unread[transport=process]",
+        "pool/stopped_worker_goes_on[]",
     }
 )
 _REFUSED = frozenset(
@@ -43,6 +92,10 @@ PLANTED: tuple[PlantedBug, ...] = (
                 "pool/collector_rollout[stack=dense,transport=process]",
                 "pool/collector_rollout[stack=lazy,transport=thread]",
                 "pool/collector_rollout[stack=lazy,transport=process]",
+                "pool/held_batches[exchange=value,stack=dense]",
+                "pool/held_batches[exchange=value,stack=lazy]",
+                "pool/held_batches_of_threads[stack=dense]",
+                "pool/held_batches_of_threads[stack=lazy]",
             }
         ),
     ),
@@ -98,14 +151,92 @@ PLANTED: tuple[PlantedBug, ...] = (
         backend="harness.planted.pool:second_close_raises",
         text="Closing a pool that is closed already raises.",
         caught_by="expected_outcome",
+        rows=_CLOSED_TWICE,
+    ),
+    PlantedBug(
+        name="slot_handed_out",
+        backend="harness.planted.pool_across_calls:slot_handed_out",
+        text="A receive hands out observations that lie in the memory of the ones before.",
+        caught_by="ownership",
         rows=frozenset(
             {
-                "pool/clean_run[host=bare,transport=thread]",
-                "pool/clean_run[host=bare,transport=process]",
-                "pool/clean_run[host=transformed,transport=thread]",
-                "pool/clean_run[host=transformed,transport=process]",
+                "pool/held_batches[exchange=value,stack=dense]",
+                "pool/held_batches_of_threads[stack=dense]",
             }
         ),
+    ),
+    PlantedBug(
+        name="equal_seeds",
+        backend="harness.planted.pool_across_calls:equal_seeds",
+        text="A base seed is given to every env as it is.",
+        caught_by="seeds_distinct",
+        rows=frozenset(
+            {
+                "pool/seeded_resets[transport=thread]",
+                "pool/seeded_resets[transport=process]",
+            }
+        ),
+    ),
+    PlantedBug(
+        name="closed_by_its_owner_only",
+        backend="harness.planted.pool_across_calls:closed_by_its_owner_only",
+        text="Closing raises in any thread but the one that made the pool.",
+        caught_by="idempotent_close",
+        rows=frozenset(
+            {
+                "pool/closed_from_another_thread[transport=thread]",
+                "pool/closed_from_another_thread[transport=process]",
+                "pool/closed_again_from_another_thread[host=bare,transport=thread]",
+                "pool/closed_again_from_another_thread[host=bare,transport=process]",
+                "pool/closed_again_from_another_thread[host=transformed,transport=thread]",
+                "pool/closed_again_from_another_thread[host=transformed,transport=process]",
+            }
+        ),
+    ),
+    PlantedBug(
+        name="silently_unusable",
+        backend="harness.planted.pool_across_calls:silently_unusable",
+        text="After the error of one env every step and reset is refused, without saying why.",
+        caught_by="usable_after",
+        rows=frozenset(
+            {
+                "pool/reset_after_failing_env[transport=thread]",
+                "pool/reset_after_failing_env[transport=process]",
+            }
+        ),
+    ),
+    PlantedBug(
+        name="ready_results_lost",
+        backend="harness.planted.pool_across_calls:ready_results_lost",
+        text="When a receive raises the error of one env, the results of the others are dropped.",
+        caught_by="usable_after",
+        rows=frozenset(
+            {
+                "pool/failing_env_among_results[transport=thread]",
+                "pool/failing_env_among_results[transport=process]",
+            }
+        ),
+    ),
+    PlantedBug(
+        name="kill_withheld",
+        backend="harness.planted.pool_workers:kill_withheld",
+        text="Closing tells workers to end, and kills none: one that is stopped survives.",
+        caught_by="no_leaks",
+        rows=frozenset({"pool/shutdown_while_a_worker_is_stopped[]"}),
+    ),
+    PlantedBug(
+        name="error_reported_twice",
+        backend="harness.planted.pool_workers:error_reported_twice",
+        text="The error of an env that a step has raised is raised again by the close.",
+        caught_by="failure_attributed",
+        rows=_FAILING,
+    ),
+    PlantedBug(
+        name="dead_answered_for",
+        backend="harness.planted.pool_workers:dead_answered_for",
+        text="The rows of a worker that has died are filled with zeros, and nothing is raised.",
+        caught_by="failure_attributed",
+        rows=_KILLED | {"pool/worker_exits_at_first_reset[]"},
     ),
     PlantedBug(
         name="applied_without_lock",

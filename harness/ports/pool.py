@@ -1,4 +1,4 @@
-"""The port of an env pool: everything that the author of a pool adapter has to read.
+"""The port of an env pool: what the author of a pool adapter has to read, with `Backend` in `backend.py`.
 
 An adapter translates between this vocabulary and its backend's. It never repairs what the backend
 does: a wrong reset mask or a lost reward must reach the judge as they are.
@@ -20,6 +20,7 @@ Autoreset = Literal["same_step", "next_step"]
 Channel = Literal["commands", "results"]
 End = Literal["owner", "worker"]
 Close = Literal["reader", "public"]
+START_METHODS = frozenset({"fork", "spawn", "forkserver"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +104,15 @@ class Recv:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Seed:
+    """Have the envs draw from this base seed, from the next reset on."""
+
+    value: int = 0
+    do: Literal["seed"] = "seed"
+    within_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout:
     """Take batches from the collector that drives the pool, `frames` frames each."""
 
@@ -122,22 +132,25 @@ class Replace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shutdown:
-    """Close the pool."""
+    """Close the pool, in a second thread if `thread` says so."""
 
+    thread: bool = False
     do: Literal["shutdown"] = "shutdown"
     times: int = 1
     within_s: float = 5.0
 
 
-PoolVerb = Reset | ResetWhere | Step | Send | Recv | Rollout | Replace | Shutdown
+PoolVerb = Reset | ResetWhere | Step | Send | Recv | Seed | Rollout | Replace | Shutdown
 ALWAYS: frozenset[str] = frozenset({"reset", "step", "replace", "shutdown"})
-OPTIONAL: frozenset[str] = frozenset({"reset_where", "send", "recv", "recv_some", "rollout"})
-WORKER_OPS: frozenset[str] = frozenset({"construct", "reset", "step"})
+OPTIONAL: frozenset[str] = frozenset(
+    {"reset_where", "send", "recv", "recv_some", "seed", "rollout"}
+)
+WORKER_OPS: frozenset[str] = frozenset({"construct", "reset", "step", "close"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What a call returned, one row an env that answered.
+    """What a call returned, one row an env that answered: views of what the backend gave, not copies.
 
     Attributes:
         env_index: which envs, in the order of the rows; shape [n].
@@ -148,6 +161,8 @@ class Batch:
         terminated: [n]; None after a reset.
         truncated: [n]; None after a reset.
         final_observation: last observation of an episode that ended, [n, WIDTH]; rows of other envs mean nothing.
+        handed: the very arrays or tensors that the backend handed out with it, in whatever shapes,
+            where they are not the columns above; they may change by their owner's hand only.
     """
 
     env_index: Sequence[int]
@@ -157,6 +172,7 @@ class Batch:
     terminated: Bools | None = None
     truncated: Bools | None = None
     final_observation: Floats | None = None
+    handed: Sequence[Any] = ()
 
 
 class ProbeEnv(Protocol):
@@ -164,11 +180,17 @@ class ProbeEnv(Protocol):
 
     env_index: int
 
-    def reset(self) -> Floats:
-        """Start the next episode: float32 [WIDTH]."""
+    def reset(self, seed: int | None = None) -> Floats:
+        """Start the next episode, seeded anew if there is a seed: float32 [WIDTH]."""
 
     def step(self, action: float) -> tuple[Floats, float, bool, bool]:
         """Observation float32 [WIDTH], reward, terminated, truncated."""
+
+    def close(self) -> None:
+        """To be called where the backend closes its envs."""
+
+    def seed(self, value: int) -> None:
+        """Seed the generator that it draws from at each reset."""
 
 
 class EnvFactory(Protocol):
@@ -183,7 +205,7 @@ class EnvFactory(Protocol):
 
 
 class Pool(Protocol):
-    """The least that a pool has to do: this is enough for most scenarios."""
+    """The least that a pool has to do. `WIDTH` of observations is `harness.model.probe.WIDTH`."""
 
     def reset(self) -> Batch:
         """Reset every env."""
@@ -223,6 +245,9 @@ class FullPool(Pool, Protocol):
 
         With `recv` alone, `min_get` is always the number of envs; with `recv_some` it may be less.
         """
+
+    def seed(self, value: int) -> None:
+        """Capability `seed`: seed all envs from this one, now or with the next reset."""
 
     def rollout(self, frames: int) -> Batch:
         """Capability `rollout`: the next batch of the collector, rows in time order for each env."""

@@ -54,19 +54,19 @@ class Progressing:
     def begin(self, cells: int, time_scale: float) -> None:
         """Say how much there is to do."""
         self._progress.update(self._task, total=cells)
-        self._say(f"{cells} cells, time scale {time_scale:g}")
+        self._say(f"{cells} cell{'s' * (cells != 1)}, time scale {time_scale:g}")
 
     def tell(self, cell: CellResult) -> None:
-        """Say how a cell ended; what is as expected gets no reason."""
+        """Say how a cell ended; the end of the run says why, where that was not expected."""
         self._progress.advance(self._task)
         if cell.outcome is Outcome.UNSUPPORTED and not self._console.is_terminal:
             return
         word = f"{cell.outcome.value:<13}"
         style = _STYLES.get(cell.outcome, "red")
-        known = cell.outcome is Outcome.PASS or standing(cell) is Standing.LISTED
-        note = " (expected)" if cell.expected is cell.outcome else ""
-        line = f"[{style}]{word}[/] {cell.seconds:6.2f} s  {_plain(cell.id)}{note}"
-        self._say(line if known else f"{line}\n{'':15}{_plain(cell.reason[:400])}")
+        line = f"[{style}]{word}[/] {cell.seconds:6.2f} s  {_plain(cell.id)}"
+        if standing(cell) is Standing.LISTED:
+            line += f"\n{'':15}as listed: {_plain(cell.expected_reason or cell.reason)}"
+        self._say(line)
 
     def _say(self, line: str) -> None:
         if not self._quiet:

@@ -11,6 +11,9 @@ from harness.model.history import FaultRecord, Kind
 from harness.model.run import CellResult
 from harness.model.verdict import Contract, Finding
 from harness.report.cellfiles import CellFiles
+from harness.report.drawing import Drawing, draw
+from harness.report.latency import Latencies, latencies
+from harness.report.requests import operations
 from harness.report.text import compact, one_line
 from harness.report.timeline import Line, Timeline, timeline
 
@@ -95,6 +98,8 @@ class Detail:
     findings_left_out: int
     faults: tuple[ShownFault, ...]
     timeline: Timeline
+    drawing: Drawing | None
+    latencies: Latencies | None
     ending: str
     problems: tuple[str, ...]
 
@@ -114,6 +119,10 @@ def detail(cell: CellResult, files: CellFiles) -> Detail:
         findings_left_out=len(cell.findings) - len(findings),
         faults=tuple(_fault(fault, files) for fault in cell.faults),
         timeline=lines,
+        drawing=draw(files.events, _first(files)),
+        latencies=latencies(operations(files.events), files.events[-1].ts_ns)
+        if files.events
+        else None,
         ending=_ending(files),
         problems=tuple(one_line(problem) for problem in files.problems),
     )
@@ -181,6 +190,12 @@ def _ending(files: CellFiles) -> str:
     if ending.get("error"):
         parts.append(f"error of the harness: {compact(ending['error'], 400)}")
     return "; ".join(parts)
+
+
+def _first(files: CellFiles) -> str | None:
+    """The role that a hang is put down to."""
+    first = files.ending.get("first")
+    return first if isinstance(first, str) else None
 
 
 def _signal(number: object) -> str:

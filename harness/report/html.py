@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from harness.model.run import RunRecord
 from harness.model.verdict import Outcome
+from harness.report.categories import categories, totals
 from harness.report.cellfiles import read_cell
 from harness.report.detail import Detail, detail
 from harness.report.matrix import Entry, columns, entries, groups
@@ -43,6 +44,8 @@ def render(record: RunRecord, run_dir: Path) -> str:
             columns=columns(record),
             backends=backends,
             groups=groups(found, backends),
+            categories=categories(record),
+            totals=totals(record),
             differing={
                 where: [anchors[id(cell)] for cell in cells]
                 for where, cells in differing(record.cells).items()

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.model.history import Event, History, Kind, Operation
+from harness.model.history import Event, Kind, Operation
+from harness.report.requests import operations
 from harness.report.text import compact, one_line, pairs, plural
 
 LINES_MAX = 200
@@ -17,7 +18,6 @@ RESULT_MAX = 320
 ROW_MAX = 160
 NOT_ARGUMENTS = frozenset({"deadline_s", "grace_s", "phase"})
 ALWAYS_SHOWN = frozenset({Kind.FAULT, Kind.NOTE})
-COMPLETIONS = frozenset({Kind.OK, Kind.FAIL, Kind.INFO})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +82,8 @@ def timeline(events: Sequence[Event], cited: frozenset[int]) -> Timeline:
         cited: ids of events that are evidence.
     """
     start_ns = events[0].ts_ns if events else 0
-    operations = _operations(events)
-    lines = [_operation_line(operation, start_ns) for operation in operations]
+    calls = operations(events)
+    lines = [_operation_line(call, start_ns) for call in calls]
     covered = {seq for line in lines for seq in line.events}
     lines += [
         _event_line(event, start_ns)
@@ -94,16 +94,7 @@ def timeline(events: Sequence[Event], cited: frozenset[int]) -> Timeline:
     shown = _bounded(lines, cited)
     left_out = sum(line.count for line in shown if isinstance(line, Gap))
     note = f"{left_out} of {plural(len(lines), 'line')} not shown" if left_out else ""
-    return Timeline(lines=shown, operations=len(operations), note=note)
-
-
-def _operations(events: Sequence[Event]) -> tuple[Operation, ...]:
-    sound = [
-        event
-        for event in events
-        if event.kind in COMPLETIONS or (event.kind is Kind.INVOKE and event.id is not None)
-    ]
-    return History(component="", setup={}, expect=(), events=tuple(sound)).operations
+    return Timeline(lines=shown, operations=len(calls), note=note)
 
 
 def _operation_line(operation: Operation, start_ns: int) -> Line:

@@ -1,15 +1,70 @@
-"""An adapter with a mistake of its own: it asks a result for something that is not there."""
+"""Adapters with typical mistakes of their own."""
 
 from __future__ import annotations
 
-from harness.ports.pool import Batch
+from dataclasses import replace
+
+import numpy as np
+
+from harness.ports.pool import Batch, Floats, PoolCapabilities
 from tests.backends.serial import SerialPool, backend_over
 
 
 class Mistaken(SerialPool):
+    """Asks a result for something that is not there."""
+
     def reset(self) -> Batch:
         batch = super().reset()
         return batch.no_such_field  # type: ignore[attr-defined,no-any-return] # that is the point
 
 
+class NoBatch(SerialPool):
+    """Returns the observations alone."""
+
+    def reset(self) -> Batch:
+        return np.asarray(super().reset().observation)  # type: ignore[return-value] # that is the point
+
+
+class ColumnOfReward(SerialPool):
+    """Returns the rewards as a column."""
+
+    def step(self, actions: Floats) -> Batch:
+        batch = super().step(actions)
+        return replace(batch, reward=np.asarray(batch.reward).reshape(-1, 1))
+
+
+class NoClose(SerialPool):
+    """Calls its close something else."""
+
+    def __getattribute__(self, name: str) -> object:
+        if name == "close":
+            raise AttributeError("'NoClose' object has no attribute 'close'")
+        return super().__getattribute__(name)
+
+
+class NoAutoreset(SerialPool):
+    """Says that it resets by itself, and does not."""
+
+    def step(self, actions: Floats) -> Batch:
+        batch = super().step(actions)
+        final = batch.final_observation
+        assert final is not None
+        return replace(batch, observation=final)
+
+
 backend = backend_over(Mistaken, "mistaken")
+no_batch = backend_over(NoBatch, "no_batch")
+column_of_reward = backend_over(ColumnOfReward, "column_of_reward")
+no_close = backend_over(NoClose, "no_close")
+no_autoreset = backend_over(NoAutoreset, "no_autoreset")
+
+
+def _declaring(transport: str, name: str) -> object:
+    found = backend_over(SerialPool, name)
+    assert found.pool is not None
+    capabilities = PoolCapabilities(setup={"transport": frozenset({transport})})
+    return replace(found, pool=replace(found.pool, capabilities=capabilities))
+
+
+misspelt = _declaring("threads", "misspelt")
+claims_processes = _declaring("process", "claims_processes")

@@ -60,7 +60,7 @@ class SerialPool:
 
 def backend_over(pool: type[Pool], name: str) -> Backend:
     """A backend whose pool is built by a class."""
-    capabilities = PoolCapabilities(setup={"transport": frozenset({"thread", "process"})})
+    capabilities = PoolCapabilities(setup={"transport": frozenset({"thread"})})
     port = PoolPort(capabilities=capabilities, make=pool)
     return Backend(name=name, version=lambda: "1", pool=port)
 

@@ -32,6 +32,12 @@ def link(tmp_path, monkeypatch):
         os.close(fd)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def heap():
+    """A process keeps the first arena of its heap for shared values, whoever asks for it."""
+    multiprocessing.RawArray("b", 1)
+
+
 @pytest.fixture(autouse=True)
 def same_process():
     """A backend may set the default start method, and starts a thread with the first shared tensor."""

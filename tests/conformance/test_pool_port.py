@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import json
 import typing
 import weakref
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ def pool_port(name: str) -> port.PoolPort:
 class Case:
     backend: str
     transport: typing.Literal["thread", "process"]
+    needs: str = ""  # a module that an interpreter which was brought along may lack
 
     @property
     def capabilities(self) -> port.PoolCapabilities:
@@ -60,9 +62,19 @@ CASES = [
     Case(backend="reference", transport="process"),
     Case(backend="torchrl", transport="thread"),
     Case(backend="torchrl", transport="process"),
+    Case(backend="torchrl_parallel", transport="process"),
+    Case(backend="torchrl_serial", transport="thread"),
     Case(backend="gymnasium", transport="process"),
+    Case(backend="gymnasium_sync", transport="thread"),
+    Case(backend="sb3_subproc", transport="process", needs="stable_baselines3"),
+    Case(backend="sb3_dummy", transport="thread", needs="stable_baselines3"),
 ]
-WITH_CHANNELS = [case for case in CASES if case.channels]
+WITH_CHANNELS = [case for case in CASES if not case.needs and case.channels]
+
+# What torchrl's AsyncEnvPool does with a seed is to raise.
+WITH_SEEDS = [
+    case for case in CASES if "seed" in case.capabilities.verbs and case.backend != "torchrl"
+]
 
 
 def name_of(case: Case) -> str:
@@ -71,7 +83,15 @@ def name_of(case: Case) -> str:
 
 @pytest.fixture(params=CASES, ids=name_of)
 def case(request):
+    if request.param.needs:
+        pytest.importorskip(request.param.needs)
     return request.param
+
+
+def declaring(*verbs: str):
+    """The cases whose backend declares all of these."""
+    able = [case for case in CASES if set(verbs) <= case.capabilities.verbs]
+    return pytest.mark.parametrize("case", able, ids=name_of, indirect=True)
 
 
 @pytest.fixture
@@ -146,8 +166,8 @@ def test_an_episode_ends_in_the_declared_autoreset_mode(case, link):
     pool.close()
 
 
+@declaring("send", "recv")
 def test_a_receive_returns_what_the_step_would_have_returned(case, pool):
-    assert {"send", "recv"} <= case.capabilities.verbs
     pool.reset()
     pool.send(actions(10))
     batch = pool.recv(min_get=NUM_ENVS, timeout_s=RECEIVE_S)
@@ -155,8 +175,17 @@ def test_a_receive_returns_what_the_step_would_have_returned(case, pool):
     assert [o.action for o in decoded(batch.observation)] == [10 + env for env in batch.env_index]
 
 
+@pytest.mark.parametrize("case", WITH_SEEDS, ids=name_of)
+def test_a_seed_reaches_every_env_before_the_reset_that_follows_has_ended(pool, link):
+    pool.seed(3)
+    pool.reset()
+    events = [json.loads(line) for line in Path(link.journal).read_text().splitlines()]
+    seeded = {event["role"] for event in events if event["op"] == "seed"}
+    assert seeded == {"worker:0", "worker:1"}
+
+
+@declaring("reset_where")
 def test_a_masked_reset_restarts_the_masked_env_and_returns_a_row_for_each(case, pool):
-    assert "reset_where" in case.capabilities.verbs
     pool.reset()
     pool.step(actions(10))
     batch = pool.reset_where(np.array([True, False]))
@@ -194,6 +223,13 @@ def test_declared_verbs_are_methods(case, pool):
     optional = case.capabilities.verbs - {"recv_some"}  # a way of calling recv
     assert all(callable(getattr(pool, verb)) for verb in optional)
     assert optional <= set(dir(port.FullPool))
+
+
+def test_each_backend_declares_what_its_suite_is_about():
+    declared = {case.backend: case.capabilities.verbs for case in CASES if not case.needs}
+    assert {name for name, verbs in declared.items() if "reset_where" in verbs} == set(declared)
+    with_send = {name for name, verbs in declared.items() if {"send", "recv"} <= verbs}
+    assert with_send == {"reference", "torchrl", "gymnasium"}
 
 
 def test_declared_setup_values_are_the_ports_own(case):

@@ -56,6 +56,9 @@ THREE_STEPS = """
 title = "Three steps return what the envs did"
 component = "pool"
 
+[setup]
+transport = "thread"
+
 [[steps]]
 do = "reset"
 

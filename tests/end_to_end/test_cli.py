@@ -1,4 +1,4 @@
-"""The command as its users meet it: exit codes, one-line errors, replays."""
+"""The command as its users meet it: exit codes, replays, re-judging."""
 
 from __future__ import annotations
 
@@ -17,142 +17,6 @@ RAISES = "tests.backends.hostile:raises"
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
     return write(tmp_path / "scenarios" / "pool" / "three_steps.toml", THREE_STEPS)
-
-
-BAD_FILES = {
-    "unknown key": ("tims = 3", 'do = "step"\ntims = 3', "steps[1].tims: unknown key, got 3"),
-    "unknown verb": ("", 'do = "stepp"', "steps[1].do: unknown, must be one of"),
-    "unknown fault": ("", 'fault = "explode"', "steps[1].fault: unknown, must be one of"),
-    "wrong type": ("", 'do = "step"\ntimes = "3"', "steps[1].times:"),
-    "two kinds": ("", 'do = "step"\nphase = "converge"', "got do and phase"),
-    "no kind": ("", "within_s = 1.0", "exactly one of"),
-    "no such placement": (
-        "",
-        'fault = "raise"\nat = { role = "worker:0", op = "dance" }',
-        "steps[1].at.op: a worker of pool does construct, reset, step, got 'dance'",
-    ),
-    "a placement too late": (
-        "",
-        'fault = "close_channel"\nchannel = "results"\nat = { role = "driver", op = "reset", k = 9 }',
-        "steps[1].at: reset number 9 does not come after this step",
-    ),
-    "no such fault to heal": (
-        "",
-        'heal = "f7"',
-        "steps[1].heal: no fault before it has the id 'f7'",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BAD_FILES)
-def test_a_mistake_in_a_file_is_one_line_with_file_key_and_value(tmp_path: Path, case: str):
-    _, step, expected = BAD_FILES[case]
-    text = THREE_STEPS.replace('do = "step"\ntimes = 3\nwithin_s = 1.0', step)
-    path = write(tmp_path / "bad.toml", text)
-    done = harness("run", path, "--backend", SERIAL, "--reports", tmp_path)
-    assert done.code == 64
-    assert len(done.errors) == 1
-    assert str(path) in done.err
-    assert expected in done.err
-
-
-BAD_PLACEMENTS = {
-    "a worker's fault at the driver": (
-        'fault = "raise"\nat = { role = "driver", op = "step" }',
-        "steps[1].at.role: raise strikes worker or worker:INDEX, got 'driver'",
-    ),
-    "a driver's fault at a worker": (
-        'fault = "collect_cycle"\nat = { role = "worker", op = "step" }',
-        "steps[1].at.role: collect_cycle strikes driver, got 'worker'",
-    ),
-    "a worker that is not there": (
-        'fault = "raise"\nat = { role = "worker:7", op = "step" }',
-        "steps[1].at.role: there are 2 workers, got 'worker:7'",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BAD_PLACEMENTS)
-def test_a_placement_that_cannot_be_reached_is_one_line(tmp_path: Path, case: str):
-    step, expected = BAD_PLACEMENTS[case]
-    text = THREE_STEPS.replace('do = "step"\ntimes = 3\nwithin_s = 1.0', step)
-    path = write(tmp_path / "bad.toml", text)
-    done = harness("run", path, "--backend", SERIAL, "--reports", tmp_path)
-    assert (done.code, len(done.errors)) == (64, 1)
-    assert expected in done.err
-
-
-def test_a_hold_that_outlasts_what_runs_during_it_is_one_line(tmp_path: Path):
-    during = 'during = { do = "mutate", version = 2, within_s = 1.0 }'
-    path = write(tmp_path / "bad.toml", NEVER_HELD.replace("k = 99 }", "k = 1 }\nbound_s = 1.5"))
-    path.write_text(path.read_text().replace('during = { do = "mutate", version = 2 }', during))
-    done = harness("run", path, "--backend", "reference", "--reports", tmp_path)
-    assert (done.code, len(done.errors)) == (64, 1)
-    assert "steps[1].bound_s: below the deadline" in done.err
-
-
-BAD_TEXTS = {
-    "broken TOML": ("title = ", "not valid TOML"),
-    "no steps": ('title = "x"\ncomponent = "pool"', "steps: a scenario has at least one step"),
-    "unknown component": (
-        'title = "x"\ncomponent = "poool"\n[[steps]]\ndo = "reset"',
-        "component: must be one of pool, weights, got 'poool'",
-    ),
-    "unknown matrix key": (
-        THREE_STEPS + "\n[matrix]\ncolour = [1]",
-        "matrix.colour: no such setup key",
-    ),
-    "bad matrix value": (THREE_STEPS + '\n[matrix]\ntransport = ["carrier"]', "got 'carrier'"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_TEXTS)
-def test_a_file_that_is_no_scenario_is_one_line(tmp_path: Path, case: str):
-    text, expected = BAD_TEXTS[case]
-    path = write(tmp_path / "bad.toml", text)
-    done = harness("run", path, "--backend", SERIAL, "--reports", tmp_path)
-    assert (done.code, len(done.errors)) == (64, 1)
-    assert str(path) in done.err
-    assert expected in done.err
-
-
-BAD_WORDS = {
-    "unknown backend": (["--backend", "nonesuch"], "nonesuch"),
-    "an adapter that fails to import": (
-        ["--backend", "tests.backends.broken:backend"],
-        "no_such_package",
-    ),
-    "an attribute that is not there": (["--backend", "tests.backends.serial:nothing"], "'nothing'"),
-    "something that is no backend": (
-        ["--backend", "tests.backends.serial:np"],
-        "not a harness Backend",
-    ),
-    "no such interpreter": (["--backend", SERIAL, "--python", "/no/python"], "/no/python"),
-    "empty selection": (["--backend", SERIAL, "--row", "stack=soft"], "stack=soft"),
-    "unknown option": (["--colour"], "--colour"),
-    "bad number": (["--repeat", "0"], "--repeat"),
-    "bad budget": (["--budget", "soon"], "soon"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_WORDS)
-def test_a_mistake_on_the_command_line_is_one_line(tmp_path: Path, scenario: Path, case: str):
-    words, expected = BAD_WORDS[case]
-    done = harness("run", scenario, "--reports", tmp_path, *words)
-    assert (done.code, len(done.errors)) == (64, 1), done.err
-    assert expected in done.err
-
-
-def test_a_missing_file_is_one_line(tmp_path: Path):
-    done = harness("run", tmp_path / "none.toml", "--reports", tmp_path)
-    assert (done.code, len(done.errors)) == (64, 1)
-    assert "none.toml" in done.err
-
-
-def test_a_directory_without_scenarios_is_one_line(tmp_path: Path):
-    done = harness("run", tmp_path, "--reports", tmp_path)
-    assert (done.code, len(done.errors)) == (64, 1)
-    assert "no scenario files" in done.err
 
 
 def test_a_clean_run_exits_0_and_leaves_all_its_files(tmp_path: Path, scenario: Path):
@@ -200,20 +64,12 @@ def test_a_listed_cell_that_passes_is_announced_and_fails_only_strictly(
     assert harness(*words, "--strict").code == 1
 
 
-def test_a_mistake_in_a_list_of_outcomes_is_one_line(tmp_path: Path, scenario: Path):
-    path = write(
-        tmp_path / "scenarios" / "expected" / "serial.toml",
-        '[[cells]]\ncell = "x"\noutcome = "FALL"\nreason = "r"\nexpires = "2"\n',
-    )
-    done = harness("run", scenario, "--backend", SERIAL, "--reports", tmp_path)
-    assert (done.code, len(done.errors)) == (64, 1)
-    assert str(path) in done.err
-    assert "'FALL'" in done.err
-
-
 NEVER = """
 title = "A fault that is never reached"
 component = "pool"
+
+[setup]
+transport = "thread"
 
 [[steps]]
 do = "reset"
@@ -319,12 +175,6 @@ def test_a_file_that_is_named_twice_runs_once(tmp_path: Path, scenario: Path):
     assert len(outcomes(tmp_path)) == 1
 
 
-def test_two_cells_with_one_id_are_one_line(tmp_path: Path, scenario: Path):
-    done = harness("run", scenario, "--backend", SERIAL, "--backend", SERIAL, "--reports", tmp_path)
-    assert (done.code, len(done.errors)) == (64, 1)
-    assert "pool/three_steps[]@serial-1" in done.err
-
-
 def test_a_backend_that_dies_does_not_check_clean():
     done = harness("backends", "check", "tests.backends.hostile:exits")
     assert done.code == 1
@@ -339,8 +189,8 @@ def test_a_crash_beside_a_child_that_lives_on_is_a_crash(tmp_path: Path, scenari
 
 
 def test_a_failure_about_time_that_a_run_alone_repeats_is_a_failure(tmp_path: Path, scenario: Path):
-    backend = "tests.backends.slow:always_late"
-    assert harness("run", scenario, "--backend", backend, "--reports", tmp_path).code == 1
+    words = ("--backend", "tests.backends.slow:always_late", "--time-scale", "1")
+    assert harness("run", scenario, *words, "--reports", tmp_path).code == 1
     assert list(outcomes(tmp_path).values()) == ["FAIL"]
 
 
@@ -348,8 +198,39 @@ def test_a_failure_about_time_that_a_run_alone_does_not_repeat_is_unknown(
     tmp_path: Path, scenario: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("HARNESS_TEST_ONCE", str(tmp_path / "once"))
-    backend = "tests.backends.slow:late_once"
-    assert harness("run", scenario, "--backend", backend, "--reports", tmp_path).code == 2
+    words = ("--backend", "tests.backends.slow:late_once", "--time-scale", "1")
+    assert harness("run", scenario, *words, "--reports", tmp_path).code == 2
     assert record(tmp_path)["cells"][0]["reason"].startswith("time, 1 of 2: ")
     assert harness("judge", tmp_path / "latest").code == 2
     assert record(tmp_path)["cells"][0]["reason"].startswith("time, 1 of 2: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("no_batch", "the port wants a Batch, got ndarray"),
+        ("column_of_reward", "Batch.reward has shape [2], got [2, 1]"),
+        ("no_close", "has no attribute 'close'"),
+        ("no_autoreset", "episode_model"),
+        ("claims_processes", "worker_pids says []"),
+    ],
+)
+def test_typical_mistakes_of_an_adapter_are_found_by_its_check(name: str, expected: str):
+    done = harness("backends", "check", f"tests.backends.broken_adapter:{name}")
+    assert done.code == 1
+    assert expected in done.out
+    assert "not the adapter's" not in done.out
+
+
+def test_a_run_that_judged_nothing_says_so(tmp_path: Path):
+    words = ("--backend", SERIAL, "--reports", tmp_path)
+    assert (
+        "nothing was judged" in harness("run", "scenarios/weights/clean_updates.toml", *words).out
+    )
+
+
+def test_a_fault_that_did_not_fire_is_named_before_what_follows_from_it(tmp_path: Path):
+    expected = '[expect]\noutcome = "fails-bounded"\n'
+    path = write(tmp_path / "never.toml", f"{NEVER}\n{expected}")
+    assert harness("run", path, "--backend", SERIAL, "--reports", tmp_path).code != 0
+    assert record(tmp_path)["cells"][0]["reason"].startswith("fault raise (f1) did not fire")

@@ -36,7 +36,24 @@ def _run(pytester: pytest.Pytester, backend: str, *words: str) -> pytest.RunResu
 
 
 def test_the_plugin_is_inert_until_opted_into(there: pytest.Pytester):
-    _run(there, "serial:backend").assert_outcomes()
+    result = there.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes()
+    assert "harness" not in result.stdout.str().replace("rl-fault-harness", "")
+
+
+def test_a_backend_without_opting_in_is_a_usage_error(there: pytest.Pytester):
+    result = _run(there, "serial:backend")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--harness-backend needs `harness_scenarios = true`*"])
+
+
+def test_an_unknown_backend_is_one_line_an_item(there: pytest.Pytester):
+    there.makeini(INI)
+    words = ("-p", "no:cacheprovider", "--harness-backend=nonesuch", "scenarios")
+    result = there.runpytest_subprocess(*words)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["--backend: nonesuch: no such backend, there are *"])
+    assert "Traceback" not in result.stdout.str()
 
 
 def test_a_clean_row_is_a_pass(there: pytest.Pytester):

@@ -35,7 +35,7 @@ def test_no_pin_is_bound_to_one_build():
 @pytest.mark.parametrize("group", ["stacks", "test", "dev"])
 def test_the_groups_of_the_makefile_bring_no_backend(group: str):
     optional = tomllib.loads(PYPROJECT)["project"]["optional-dependencies"]
-    backends = {*optional["torchrl"], *optional["gymnasium"]}
+    backends = {*optional["torchrl"], *optional["gymnasium"], *optional["sb3"]}
     assert backends.intersection(install_missing.requirements(PYPROJECT, [group])) == set()
 
 

@@ -58,7 +58,13 @@ def test_a_backend_that_could_not_be_built_is_not_asked_for_answers(component):
     recorder.failing("construct")
     history = replace(recorder.history(), verbs=ALL_VERBS)
     applicable = [checker.name for checker in checkers.CHECKERS if checker.applies(history)]
-    assert applicable == ["bounded_calls", "bounded_shutdown", "no_leaks", "expected_outcome"]
+    assert applicable == [
+        "bounded_calls",
+        "bounded_shutdown",
+        "idempotent_close",
+        "no_leaks",
+        "expected_outcome",
+    ]
 
 
 def test_a_send_of_weights_is_not_taken_for_a_send_of_steps():

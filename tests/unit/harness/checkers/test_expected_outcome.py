@@ -54,11 +54,12 @@ def test_a_call_that_fails_where_all_have_to_succeed_is_found():
     assert (finding.contract, finding.events) == (Contract.EQUIVALENCE, (1, 2))
 
 
-def test_a_receive_that_times_out_while_its_env_is_held_does_what_was_asked():
+@pytest.mark.parametrize("fault", ["stall", "stop"])
+def test_a_receive_that_times_out_while_its_env_is_held_does_what_was_asked(fault):
     recorder = Recorder()
     recorder.fault("f1", "reached")
     recorder.fail(recorder.invoke("recv", timeout_s=0.1), error="TimeoutError")
-    assert found(recorder, "survives", fault="stall") == []
+    assert found(recorder, "survives", fault=fault) == []
 
 
 def test_a_receive_that_times_out_after_the_hold_is_found():

@@ -42,6 +42,8 @@ def raised(message: str, fault: str = "raise", **more) -> list[Finding]:
         ("raise", f"Worker<AsyncProcess>-1, environment [1], {MARKER} in step"),
         ("raise", f"workers [0, 1] failed in step: {MARKER}"),
         ("signal", "Worker-1 died in step"),
+        ("exit", "worker 1 exited with code 3 in step"),
+        ("exit", f"worker 1 failed in step: SystemExit: {MARKER}: told to exit"),
         ("signal", "process 1 exited with code -9 during step"),
         ("bad_weights", "worker 1 could not apply: size mismatch for w"),
         ("bad_weights", "worker 1, update: Missing key(s) in state_dict"),

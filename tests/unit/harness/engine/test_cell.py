@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.engine.cell import RunningCell
+from harness.engine.diagnosis import Diagnosis
 from harness.engine.judging import judge_directory
 from harness.engine.request import CellRequest
 from harness.model.plain import to_plain
@@ -57,6 +58,16 @@ def test_a_driver_that_died_by_itself_did_not_hang(cell: RunningCell):
     (cell.directory / "ending.json").write_text('{"ended_by_us": false, "exit_code": 3}')
     cell.finish()
     assert judge_directory(cell.directory).outcome is Outcome.CRASH
+
+
+def test_the_reason_of_a_hang_says_who_was_first(cell: RunningCell):
+    cell.hang = "frozen"
+    cell.diagnosis = Diagnosis(first="worker:1", waits_for="worker 1 (pid 57) is stopped")
+    (cell.directory / "ending.json").write_text('{"ended_by_us": true}')
+    cell.finish()
+    verdict = judge_directory(cell.directory)
+    assert verdict.outcome is Outcome.HANG
+    assert verdict.reason.endswith(": worker 1 (pid 57) is stopped")
 
 
 def test_a_cell_that_no_server_starts_is_lost(cell: RunningCell):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import selectors
+import signal
 import socket
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +60,10 @@ class Gate:
         armed = GateRule(**{"fault": fault, "role": "worker", "op": "step", "order": order, **rule})
         assert self.say(self.peer(), {"arm": to_plain(armed)}) == {"armed": True}
 
-    def ask(self, peer: socket.socket, role: str = "worker:0", op: str = "step") -> Any:
-        question = {"role": role, "op": op, "edge": "before", "pid": 1}
+    def ask(
+        self, peer: socket.socket, role: str = "worker:0", op: str = "step", **more: Any
+    ) -> Any:
+        question = {"role": role, "op": op, "edge": "before", "pid": 1, **more}
         answer = self.say(peer, question)
         return None if answer is None else answer["order"]
 
@@ -154,3 +158,82 @@ def test_the_effect_of_a_signal_is_that_its_process_is_gone(gate: Gate):
     probe.close()
     gate.heard(gate.peer())
     assert gate.records() == [("f1", "effect")]
+
+
+def test_the_effect_of_leaving_is_that_the_process_is_gone(gate: Gate):
+    gate.arm("f1", "exit", how="sys_exit", code=3)
+    probe = gate.peer()
+    assert gate.ask(probe) == "exit"
+    assert gate.records() == []
+    probe.close()
+    gate.heard(gate.peer())
+    assert gate.records() == [("f1", "effect")]
+
+
+def test_a_process_that_survived_its_signal_ends_without_an_effect(gate: Gate):
+    gate.arm("f1", "signal", signal=signal.SIGTERM)
+    probe = gate.peer()
+    gate.ask(probe)
+    assert gate.say(probe, {"survived": True}) is None
+    probe.close()
+    gate.heard(gate.peer())
+    assert gate.records() == []
+
+
+@pytest.mark.parametrize("where", [{"thread": True}, {"pid": 7}], ids=["thread", "driver"])
+def test_who_cannot_leave_by_an_exception_is_not_taken_to_be_gone(gate: Gate, where):
+    gate.server.driver = 7
+    gate.arm("f1", "exit", how="sys_exit")
+    probe = gate.peer()
+    gate.ask(probe, **where)
+    probe.close()
+    gate.heard(gate.peer())
+    assert gate.records() == []
+
+
+@pytest.fixture
+def sleeper():
+    process = subprocess.Popen(["sleep", "60"])  # noqa: TID251 - a process to stop
+    yield process
+    process.kill()
+    process.wait()
+
+
+def stopped(gate: Gate, process) -> None:
+    """It is told to stop itself, and does."""
+    gate.arm("f1", "signal", signal=signal.SIGSTOP)
+    gate.ask(gate.peer(), pid=process.pid)
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
+def test_the_effect_of_a_stop_is_that_its_process_is_stopped(gate: Gate, sleeper):
+    gate.arm("f1", "signal", signal=signal.SIGSTOP)
+    gate.ask(gate.peer(), pid=sleeper.pid)
+    gate.server.watch()
+    assert gate.records() == []
+    sleeper.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, sleeper.pid, os.WSTOPPED | os.WNOWAIT)
+    gate.server.watch()
+    assert gate.records() == [("f1", "effect")]
+
+
+def test_a_process_that_stops_is_looked_at_more_often_until_it_has(gate: Gate, sleeper):
+    assert gate.server.watch() == 1.0
+    gate.arm("f1", "signal", signal=signal.SIGSTOP)
+    gate.ask(gate.peer(), pid=sleeper.pid)
+    assert gate.server.watch() < 0.1
+
+
+def test_a_stopped_process_goes_on_when_it_is_released(gate: Gate, sleeper):
+    stopped(gate, sleeper)
+    gate.server.watch()
+    gate.say(gate.peer(), {"release": "f1"})
+    os.waitid(os.P_PID, sleeper.pid, os.WCONTINUED)
+
+
+def test_a_process_that_is_released_before_it_has_stopped_goes_on_as_well(gate: Gate, sleeper):
+    stopped(gate, sleeper)
+    gate.say(gate.peer(), {"release": "f1"})
+    gate.server.watch()
+    os.waitid(os.P_PID, sleeper.pid, os.WCONTINUED)

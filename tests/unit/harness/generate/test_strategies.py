@@ -4,10 +4,12 @@ import itertools
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.engine.components import POOL
-from harness.faults.payload import Raise, Stall
+from harness.faults.payload import Exit, Raise, Stall
 from harness.faults.primitive import CloseChannel
+from harness.faults.process import Stop
 from harness.faults.registry import PoolFault
 from harness.generate import pool_scenarios
 from harness.generate.blocks import BLOCKS, ENDINGS
@@ -20,6 +22,7 @@ from tests.unit.harness.generate.capabilities import BARE, EVERYTHING, LEAST, NE
 quickly = settings(deadline=None, derandomize=True, database=None, max_examples=50)
 often = settings(quickly, max_examples=300)  # for blocks that come rarely
 AT = Placement(role="worker:0", op="step")
+CLOSE = Placement(role="worker:0", op="close")
 
 
 def test_every_verb_and_fault_of_the_pool_is_in_some_block():
@@ -31,8 +34,9 @@ def test_every_verb_and_fault_of_the_pool_is_in_some_block():
 def test_every_verb_and_fault_is_drawn():
     seen: set[str] = set()
 
+    # Bare pools of processes are a tenth of all, and some faults need one.
     @settings(quickly, max_examples=300)
-    @given(drawn=pool_scenarios(EVERYTHING))
+    @given(drawn=st.one_of(pool_scenarios(EVERYTHING), pool_scenarios(BARE)))
     def look(drawn):
         seen.update(_kind(step) for step in drawn.steps)
 
@@ -80,7 +84,7 @@ def test_a_stall_meets_one_timed_receive_and_is_healed_before_the_next(drawn):
 @given(drawn=pool_scenarios(EVERYTHING))
 def test_after_a_fault_that_does_not_heal_only_what_meets_it_and_a_shutdown_follow(drawn):
     for i, step in enumerate(drawn.steps):
-        if _kind(step) in ("raise", "signal", "close_channel"):
+        if _kind(step) in ("raise", "exit", "signal", "close_channel"):
             *meeting, end = drawn.steps[i + 1 :]
             assert isinstance(end, Shutdown)
             assert len({type(verb) for verb in meeting} - {Send}) <= 1
@@ -146,8 +150,20 @@ def test_all_rollouts_of_a_collector_have_one_size(drawn):
         ((Reset(), CloseChannel(channel="results"), Step(), Shutdown()), Expected.FAILS_BOUNDED),
         ((Reset(), Stall(at=AT), Send(), Recv(), Shutdown()), Expected.RECOVERS),
         ((Stall(at=AT), Raise(at=AT), Step(), Shutdown()), Expected.FAILS_BOUNDED),
+        ((Reset(), Stop(at=AT), Send(), Recv(), Shutdown()), Expected.RECOVERS),
+        ((Reset(), Exit(at=AT), Step(), Shutdown()), Expected.FAILS_BOUNDED),
+        ((Reset(), Exit(at=CLOSE), Shutdown()), Expected.SURVIVES),
     ],
-    ids=["nothing", "closed at the end", "closed before a step", "stalled", "stalled and raised"],
+    ids=[
+        "nothing",
+        "closed at the end",
+        "closed before a step",
+        "stalled",
+        "stalled and raised",
+        "stopped",
+        "left",
+        "left while closing",
+    ],
 )
 def test_what_a_correct_pool_owes_follows_from_the_faults(steps, expected):
     assert owed(steps) is expected

@@ -240,3 +240,37 @@ def test_without_differences_the_page_says_so(tmp_path: Path):
 
 def test_opinions_are_marked_as_such(page: Page):
     assert "findings c-opinion" in page.values("div", "class")
+
+
+def test_every_cell_that_ran_links_to_its_replay_from_the_matrix(page: Page):
+    links = [unquote(href) for href in page.values("a", "href") if href.endswith("replay")]
+    ran = [c for c in sample.record().cells if c.outcome is not Outcome.UNSUPPORTED]
+    assert sorted(links) == sorted(f"#{cell.id}:replay" for cell in ran)
+
+
+def test_a_cell_with_a_journal_is_drawn(tmp_path: Path):
+    sample.write_cell(tmp_path / "cell", Outcome.HANG)
+    found = of(replace(sample.hang(), directory="cell"), run_dir=tmp_path)
+    assert "drawing" in found.values("svg", "class")
+    assert "drawing latency" in found.values("svg", "class")
+
+
+def test_a_long_journal_is_drawn_within_bounds(tmp_path: Path):
+    sample.write_cell(tmp_path / "cell", Outcome.PASS)
+    lines = [
+        line
+        for n in range(5_000)
+        for line in (
+            sample.event(3 * n, "invoke", "step", n, deadline_s=1.0, grace_s=2.0, actions=[n]),
+            sample.event(3 * n + 1, "observe", "step", action=n),
+            sample.event(3 * n + 2, "ok", "step", n),
+        )
+    ]
+    (tmp_path / "cell" / "journal.jsonl").write_text("\n".join(lines))
+    cell = replace(sample.cell(sample.HELD, "", sample.REFERENCE, Outcome.PASS), directory="cell")
+    text = html.render(replace(sample.record(), cells=(cell,)), tmp_path)
+    assert len(text) < 200_000
+
+
+def test_the_categories_say_how_much_was_judged(page: Page):
+    assert any(text.startswith("judged ") for text in page.content)

@@ -11,6 +11,7 @@ import pytest
 from reference_impl.core import channel
 from reference_impl.core.clock import MONOTONIC, Deadline
 from reference_impl.core.ownership import START_METHODS, start_process, start_thread
+from tests.stopping import stop
 
 SOON = 20.0
 
@@ -101,7 +102,7 @@ def test_a_handler_of_the_owner_does_not_keep_its_worker_from_terminating(owned)
 def test_a_stopped_process_can_be_killed(owned):
     process, ours = owned(answer_pid)
     channel.recv(ours)
-    os.kill(process.pid, signal.SIGSTOP)
+    stop(process.pid)
     os.waitpid(process.pid, os.WUNTRACED)  # now it is stopped, no sooner
     process.kill()
     assert process.join(Deadline.after(SOON))

@@ -21,6 +21,7 @@ from reference_impl.core import channel
 from reference_impl.core.clock import MONOTONIC, Deadline
 from reference_impl.core.errors import Closed, WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
+from tests.stopping import stop
 from tests.unit.reference_impl.pool.envs import Behaviour, ProbeEnv
 
 ROOT = Path(__file__).parents[4]
@@ -155,7 +156,7 @@ def test_a_stopped_worker_is_ended_within_the_deadline(make_pool):
     pool = make_pool(Behaviour(), Behaviour(), shutdown_timeout=1.0)
     pool.reset()
     pids = pool.worker_pids
-    os.kill(pids[0], signal.SIGSTOP)
+    stop(pids[0])
     os.waitpid(pids[0], os.WUNTRACED)  # now it is stopped, no sooner
     with Stopwatch(2.0):
         pool.close()

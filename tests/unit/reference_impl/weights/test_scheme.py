@@ -15,6 +15,7 @@ from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import Closed, WorkerDied, WorkerError
 from reference_impl.weights import AnswerTimeout, MultiProcessWeightSyncScheme
 from reference_impl.weights.ledger import UNANSWERED_MAX, DropReason
+from tests.stopping import stop
 from tests.unit.reference_impl.weights.policies import (
     HOLD,
     WAIT_S,
@@ -198,7 +199,7 @@ def test_a_worker_that_is_killed_before_its_ack_is_named_and_the_other_holds_the
 def test_a_stopped_worker_costs_the_deadline_and_not_more():
     workers, scheme = make_workers(TwoReads, start_method="fork", shutdown_timeout=0.4)
     with workers:
-        os.kill(workers.worker_pids[0], signal.SIGSTOP)
+        stop(workers.worker_pids[0])
         large = {**weights(1.0), "first": torch.ones(4_000_000)}
         with pytest.raises(WorkerError, match=r"(?s)worker 0.*no answer in time.*worker 1"):
             scheme.send(large, timeout=0.3)
@@ -210,7 +211,7 @@ def test_a_stopped_worker_costs_the_deadline_and_not_more():
 def test_what_is_kept_for_a_worker_that_does_not_answer_is_bounded():
     workers, scheme = make_workers(TwoReads, start_method="fork", shutdown_timeout=0.4)
     with workers:
-        os.kill(workers.worker_pids[0], signal.SIGSTOP)
+        stop(workers.worker_pids[0])
         for _ in range(UNANSWERED_MAX):
             with pytest.raises(AnswerTimeout):
                 scheme.send(worker_ids=0, timeout=0.0)
@@ -222,7 +223,7 @@ def test_what_is_kept_for_a_worker_that_does_not_answer_is_bounded():
 def test_a_worker_that_goes_on_takes_what_it_missed_and_then_the_newest():
     workers, scheme = make_workers(TwoReads, start_method="fork")
     with workers:
-        os.kill(workers.worker_pids[0], signal.SIGSTOP)
+        stop(workers.worker_pids[0])
         for value in (1.0, 2.0):
             with pytest.raises(AnswerTimeout):
                 scheme.send(weights(value), timeout=0.0)
@@ -235,7 +236,7 @@ def test_a_worker_that_goes_on_takes_what_it_missed_and_then_the_newest():
 def test_a_worker_that_has_caught_up_is_sent_to_again():
     workers, scheme = make_workers(TwoReads, start_method="fork")
     with workers:
-        os.kill(workers.worker_pids[0], signal.SIGSTOP)
+        stop(workers.worker_pids[0])
         for _ in range(UNANSWERED_MAX):
             with pytest.raises(AnswerTimeout):
                 scheme.send(worker_ids=0, timeout=0.0)

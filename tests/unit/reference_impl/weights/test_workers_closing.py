@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import signal
 import subprocess
 import sys
 from typing import Any
@@ -16,6 +14,7 @@ from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import Closed, WorkerError
 from reference_impl.core.ownership import start_process
 from reference_impl.weights import MultiProcessWeightSyncScheme, PolicyWorkers
+from tests.stopping import stop
 from tests.unit.reference_impl.weights.policies import (
     HOLD,
     WAIT_S,
@@ -53,7 +52,7 @@ def test_closing_ends_a_forward_that_another_thread_waits_for(start_method, gate
 def test_closing_ends_a_stopped_worker_within_its_time():
     workers, _ = make_workers(TwoReads, start_method="fork", shutdown_timeout=0.4)
     pids = workers.worker_pids
-    os.kill(pids[0], signal.SIGSTOP)
+    stop(pids[0])
     close = Call(workers.close)
     close.wait()
     assert gone(pids)

@@ -1,0 +1,94 @@
+"""What the adapters of stable-baselines3's two vectorised envs share.
+
+Waiting for a step takes no timeout, and a reset is one of all envs: `recv` and `reset_where` are not declared.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from harness.model import probe
+from harness.ports import pool as port
+from harness.ports.backend import Backend
+from harness.ports.pool import Batch, Floats
+
+
+class _Probe(gymnasium.Env[Floats, Floats]):
+    def __init__(self, factory: port.EnvFactory) -> None:
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (probe.WIDTH,))
+        self.action_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
+        self._env = factory()
+
+    def reset(self, *, seed: int | None = None, **_: Any) -> tuple[Floats, dict[str, Any]]:
+        return self._env.reset(seed), {}
+
+    def step(self, action: Floats) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+        return *self._env.step(float(action[0])), {}
+
+    def close(self) -> None:
+        self._env.close()
+
+
+class _Pool:
+    """Ends of episodes are told by `dones` and two entries of an env's info."""
+
+    def __init__(self, envs: Any) -> None:
+        self._envs = envs
+        self._index = range(envs.num_envs)
+
+    def reset(self) -> Batch:
+        return Batch(env_index=self._index, observation=self._envs.reset())
+
+    def step(self, actions: Floats) -> Batch:
+        self.send(actions)
+        observation, reward, done, infos = self._envs.step_wait()
+        truncated = np.array([bool(info.get("TimeLimit.truncated")) for info in infos])
+        final = [
+            info.get("terminal_observation", row)
+            for info, row in zip(infos, observation, strict=True)
+        ]
+        return Batch(
+            env_index=self._index,
+            observation=observation,
+            reward=reward,
+            terminated=done & ~truncated,
+            truncated=done & truncated,
+            final_observation=np.stack(final),
+            handed=(observation, reward, done, *final),
+        )
+
+    def send(self, actions: Floats) -> None:
+        self._envs.step_async(np.asarray(actions, dtype=np.float32).reshape(-1, 1))
+
+    def seed(self, value: int) -> None:
+        self._envs.seed(value)
+
+    def close(self) -> None:
+        self._envs.close()
+
+    def worker_pids(self) -> list[int]:
+        return [process.pid for process in getattr(self._envs, "processes", ())]
+
+
+def backend_of(
+    name: str,
+    capabilities: port.PoolCapabilities,
+    make: Callable[[list[Callable[[], gymnasium.Env[Floats, Floats]]], port.PoolSetup], Any],
+) -> Backend:
+    """The backend of one of the two, which `make` builds from functions that make its envs."""
+
+    def build(setup: port.PoolSetup, factories: Sequence[port.EnvFactory], _: float) -> _Pool:
+        return _Pool(make([functools.partial(_Probe, factory) for factory in factories], setup))
+
+    return Backend(
+        name=name,
+        version=functools.partial(version, "stable-baselines3"),
+        packages=("stable-baselines3", "gymnasium", "torch"),
+        pool=port.PoolPort(capabilities=capabilities, make=build),
+    )

@@ -1,0 +1,42 @@
+"""The gymnasium_sync backend: `SyncVectorEnv`, which steps its envs one after the other in the caller's thread."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import gymnasium
+import numpy as np
+
+from harness.adapters.gymnasium import _STEP, _GymnasiumProbe, _Pool
+from harness.ports import pool as port
+from harness.ports.backend import Backend
+
+
+class _SyncPool(_Pool):
+    def __init__(self, setup: port.PoolSetup, envs: Sequence[port.EnvFactory], _: float) -> None:
+        probes = [functools.partial(_GymnasiumProbe, factory) for factory in envs]
+        self._envs = gymnasium.vector.SyncVectorEnv(probes)
+        self._index = range(setup.num_envs)
+
+    def step(self, actions: port.Floats) -> port.Batch:
+        column = np.asarray(actions, dtype=np.float32).reshape(-1, 1)
+        data = dict(zip(_STEP, self._envs.step(column), strict=False))
+        return port.Batch(env_index=self._index, **data)
+
+    def worker_pids(self) -> list[int]:
+        return []
+
+
+_CAPABILITIES = port.PoolCapabilities(
+    verbs=frozenset({"reset_where", "seed"}),
+    setup={"transport": frozenset({"thread"})},
+    autoreset="next_step",
+)
+backend = Backend(
+    name="gymnasium_sync",
+    version=functools.partial(version, "gymnasium"),
+    packages=("gymnasium",),
+    pool=port.PoolPort(capabilities=_CAPABILITIES, make=_SyncPool),
+)

@@ -1,0 +1,14 @@
+"""The sb3_dummy backend: stable-baselines3's `DummyVecEnv`, which steps its envs in the caller's thread."""
+
+from __future__ import annotations
+
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from harness.adapters._sb3 import backend_of
+from harness.ports.pool import PoolCapabilities
+
+_CAPABILITIES = PoolCapabilities(
+    verbs=frozenset({"seed"}),  # what is sent stays where it is until it is waited for
+    setup={"transport": frozenset({"thread"})},
+)
+backend = backend_of("sb3_dummy", _CAPABILITIES, lambda makers, _: DummyVecEnv(makers))

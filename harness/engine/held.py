@@ -1,0 +1,63 @@
+"""The last batches that a backend handed out, kept as a user would keep them, and digested again and again."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from harness.ports.pool import Batch
+
+HELD_MAX = 8  # batches; what was handed out before them is let go
+BYTES_MAX = 4096  # of each array: half of it from either end
+
+Arrays = tuple[Any, ...]  # whatever numpy reads
+
+
+class Held:
+    """Holds batches without copying them; nobody writes into them here."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._batches: deque[tuple[int, Arrays]] = deque(maxlen=HELD_MAX)
+
+    def take(self, batch: Batch) -> dict[str, Any]:
+        """Hold a batch; its number in this cell and its digest, for the journal."""
+        number, arrays = next(self._numbers), _arrays(batch)
+        self._batches.append((number, arrays))
+        return {"batch": number, "digest": _digest(arrays)}
+
+    def digests(self) -> dict[str, str]:
+        """What the held batches are now, by number."""
+        return {str(number): _digest(arrays) for number, arrays in tuple(self._batches)}
+
+    def clear(self) -> None:
+        """Let go of all of them."""
+        self._batches.clear()
+
+
+def _arrays(batch: Batch) -> Arrays:
+    columns = (
+        batch.observation,
+        batch.action,
+        batch.reward,
+        batch.terminated,
+        batch.truncated,
+        batch.final_observation,
+    )
+    return tuple(batch.handed) or tuple(each for each in columns if each is not None)
+
+
+def _digest(arrays: Arrays) -> str:
+    """A checksum: it tells changes, not forgeries."""
+    total = 0
+    for array in arrays:
+        # Read anew each time: memory that a tensor has moved away from is not its owner's any more.
+        data = np.ascontiguousarray(np.asarray(array)).reshape(-1).view(np.uint8)
+        if data.size > BYTES_MAX:
+            data = np.concatenate([data[: BYTES_MAX // 2], data[-BYTES_MAX // 2 :]])
+        total = zlib.crc32(data.tobytes(), total)
+    return f"{total:08x}"

@@ -1,0 +1,29 @@
+"""What is armed before there is anything to strike."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.engine.session import _strikes_construction
+from harness.faults.payload import Exit, Raise
+from harness.faults.primitive import CloseChannel
+from harness.model.scenario import Placement
+from harness.ports.pool import Reset
+
+
+def test_a_fault_of_the_construction_of_a_worker_is_armed_ahead():
+    assert _strikes_construction(Exit(at=Placement(role="worker:1", op="construct")))
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Reset(),
+        Raise(at=Placement(role="worker:1", op="reset")),
+        CloseChannel(channel="results"),
+        CloseChannel(channel="results", at=Placement(role="driver", op="shutdown")),
+    ],
+    ids=["verb", "another operation", "its own step", "the driver's"],
+)
+def test_everything_else_comes_in_its_turn(step):
+    assert not _strikes_construction(step)
