@@ -167,7 +167,7 @@ def test_an_episode_ends_in_the_declared_autoreset_mode(case, link):
 
 
 @declaring("send", "recv")
-def test_a_receive_returns_what_the_step_would_have_returned(case, pool):
+def test_a_receive_returns_what_the_step_would_have_returned(pool):
     pool.reset()
     pool.send(actions(10))
     batch = pool.recv(min_get=NUM_ENVS, timeout_s=RECEIVE_S)
@@ -185,7 +185,7 @@ def test_a_seed_reaches_every_env_before_the_reset_that_follows_has_ended(pool, 
 
 
 @declaring("reset_where")
-def test_a_masked_reset_restarts_the_masked_env_and_returns_a_row_for_each(case, pool):
+def test_a_masked_reset_restarts_the_masked_env_and_returns_a_row_for_each(pool):
     pool.reset()
     pool.step(actions(10))
     batch = pool.reset_where(np.array([True, False]))
