@@ -175,7 +175,7 @@ class _Guardian:
             self._turn(0.01)
             self._reap(driver)
         left = [
-            {"kind": "process", "name": f"{census.command(pid)} ({census.state(pid)})"}
+            {"kind": "process", "name": _told(pid)}
             for pid in census.descendants(os.getpid())
             if not (self._ended_by_us and pid == driver)
         ]
@@ -202,6 +202,13 @@ class _Guardian:
         part = self._directory / "ending.part"
         part.write_text(json.dumps(ending), encoding="utf-8")
         part.replace(self._directory / "ending.json")  # a reader meets the whole of it or nothing
+
+
+def _told(pid: int) -> str:
+    """A process in words: one that was forked still bears the name of our server."""
+    command = census.command(pid)
+    what = "forked by what the driver ran" if "harness.engine.server" in command else command
+    return f"{pid}, {what} (state {census.state(pid)})"
 
 
 def _whole(fd: int) -> bytes:

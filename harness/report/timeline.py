@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.model import probe
 from harness.model.history import Event, Kind, Operation
 from harness.report.requests import operations
 from harness.report.text import compact, one_line, pairs, plural
@@ -16,6 +17,7 @@ FIRST_KEPT = 20
 ARGUMENTS_MAX = 160
 RESULT_MAX = 320
 ROW_MAX = 160
+OBSERVATIONS = ("obs", "final")  # entries of a row that hold a probe's observation
 NOT_ARGUMENTS = frozenset({"deadline_s", "grace_s", "phase"})
 ALWAYS_SHOWN = frozenset({Kind.FAULT, Kind.NOTE})
 
@@ -153,8 +155,25 @@ def _row(row: object) -> str:
     """One row in short: what is absent and flags that are not set are left out."""
     if not isinstance(row, dict):
         return compact(row, ROW_MAX)
-    shown = {k: _slim(v) for k, v in row.items() if v is not None and v is not False}
-    return pairs(shown, ROW_MAX)
+    seen = [f"{key}: {_seen(row[key])}" for key in OBSERVATIONS if _seen(row.get(key))]
+    rest = {
+        key: _slim(value)
+        for key, value in row.items()
+        if value is not None and value is not False and not (key in OBSERVATIONS and _seen(value))
+    }
+    return ", ".join([pairs(rest, ROW_MAX), *seen])
+
+
+def _seen(entries: object) -> str:
+    """A probe's observation in words; empty for what is none."""
+    try:
+        found = probe.decode(entries)  # type: ignore[arg-type] # whatever the journal holds
+    except (TypeError, ValueError):
+        return ""
+    action = "" if found.action == probe.NO_ACTION else f" after action {found.action}"
+    torn = "" if found.whole else ", TORN"
+    where = f"env {found.env_index} episode {found.episode} step {found.step}"
+    return f"{where}{action} (pid {found.incarnation}){torn}"
 
 
 def _slim(value: object) -> object:

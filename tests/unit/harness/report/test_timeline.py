@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.model import probe
 from harness.model.history import Event, Kind
 from harness.report.timeline import LINES_MAX, Gap, Line, timeline
 
@@ -149,3 +150,16 @@ def test_what_is_left_out_is_counted_in_its_place():
     found = timeline(calls(1_000), NOTHING)
     gaps = [line.count for line in found.lines if isinstance(line, Gap)]
     assert (gaps, found.note) == ([800], "800 of 1000 lines not shown")
+
+
+def test_an_observation_is_told_in_words():
+    whole = probe.encode(env_index=1, incarnation=77, episode=2, step=3, action=9)
+    first = probe.encode(env_index=0, incarnation=77, episode=3, step=0, action=-1)
+    torn = [*whole[:-1], 0]
+    rows = [{"env": 1, "obs": list(first), "final": list(whole)}, {"env": 1, "obs": torn}]
+    (line,) = lines(event(0, Kind.INVOKE, "step", 1), event(1, Kind.OK, "step", 1, rows=rows))
+    assert line.result == (
+        "2 rows: env=1, obs: env 0 episode 3 step 0 (pid 77), "
+        "final: env 1 episode 2 step 3 after action 9 (pid 77); "
+        "env=1, obs: env 1 episode 2 step 3 after action 9 (pid 77), TORN"
+    )
