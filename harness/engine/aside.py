@@ -49,7 +49,6 @@ class Aside:
     ) -> None:
         self.gate = gate
         self._fault = fault
-        self._run = run
         self._tell = tell
         self._hold_s = hold_s
         self._end_s = end_s

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -109,19 +108,11 @@ class PoolSession(Session):
             case _:
                 raise AssertionError(f"no such verb: {verb!r}")
 
-    def call(
-        self,
-        op: str,
-        within_s: float,
-        arguments: dict[str, Any],
-        function: Callable[[], dict[str, Any]],
-    ) -> bool:
-        """Call, then journal what the batches that were handed out before have become."""
-        returned = super().call(op, within_s, arguments, function)
+    def after_call(self) -> None:
+        """Journal what the batches that were handed out before have become."""
         digests = self._held.digests()
         if digests:
             self.journal.write("observe", "held", digests=digests)
-        return returned
 
     def _received(self, batch: port.Batch) -> dict[str, Any]:
         result = rows(batch)

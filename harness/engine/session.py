@@ -80,6 +80,9 @@ class Session:
         """The backend's object."""
         raise NotImplementedError
 
+    def after_call(self) -> None:
+        """Look at what a call may have changed beside what it returned."""
+
     # The scenario.
 
     def run(self) -> None:
@@ -162,9 +165,12 @@ class Session:
         except BaseException as error:  # noqa: BLE001 - whatever the backend raises is what is judged
             self.journal.write("fail", op, request=number, error=describe(error))
             traceback.clear_frames(error.__traceback__)
-            return False
-        self.journal.write("ok", op, request=number, **result)
-        return True
+            returned = False
+        else:
+            self.journal.write("ok", op, request=number, **result)
+            returned = True
+        self.after_call()
+        return returned
 
     def _strike(self, op: str, edge: str) -> None:
         for fault in self._armed:

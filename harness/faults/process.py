@@ -13,6 +13,12 @@ from harness.model.scenario import Placement
 from harness.ports.faults import Stage
 
 
+def _unless_process(setup: Mapping[str, Any], what: str) -> str | None:
+    if setup.get("transport", "process") == "process":
+        return None
+    return f"a worker that is a thread cannot be {what} alone"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal(Gated):
     """A worker process gets a signal at its k-th operation: it sends it to itself, at that very point.
@@ -28,9 +34,7 @@ class Signal(Gated):
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """Threads die with the driver."""
         del capabilities
-        if setup.get("transport", "process") == "process":
-            return None
-        return "a worker that is a thread cannot be killed alone"
+        return _unless_process(setup, "killed")
 
     def arm(self, stage: Stage) -> None:
         """Have the gate give the order."""
@@ -46,9 +50,7 @@ class Stop(Gated):
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """Threads stop with the driver."""
         del capabilities
-        if setup.get("transport", "process") == "process":
-            return None
-        return "a worker that is a thread cannot be stopped alone"
+        return _unless_process(setup, "stopped")
 
     def arm(self, stage: Stage) -> None:
         """Have the gate give the order."""

@@ -52,6 +52,8 @@ def outcomes(reports: Path) -> dict[str, str]:
     return {cell["id"]: cell["outcome"] for cell in record(reports)["cells"]}
 
 
+SERIAL = "tests.backends.serial:backend"
+
 THREE_STEPS = """
 title = "Three steps return what the envs did"
 component = "pool"
@@ -66,6 +68,22 @@ do = "reset"
 do = "step"
 times = 3
 within_s = 1.0
+
+[[steps]]
+do = "shutdown"
+"""
+
+NEVER_HELD = """
+title = "A forward that is never held"
+component = "weights"
+
+[[steps]]
+do = "forward"
+
+[[steps]]
+fault = "hold_forward"
+at = { role = "worker:0", op = "forward", k = 99 }
+during = { do = "mutate", version = 2 }
 
 [[steps]]
 do = "shutdown"

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.command import THREE_STEPS, harness, outcomes, record, write
+from tests.end_to_end.command import (
+    NEVER_HELD,
+    SERIAL,
+    harness,
+    outcomes,
+    record,
+    write,
+)
 
-SERIAL = "tests.backends.serial:backend"
 RAISES = "tests.backends.hostile:raises"
-
-
-@pytest.fixture
-def scenario(tmp_path: Path) -> Path:
-    return write(tmp_path / "scenarios" / "pool" / "three_steps.toml", THREE_STEPS)
 
 
 def test_a_clean_run_exits_0_and_leaves_all_its_files(tmp_path: Path, scenario: Path):
@@ -136,23 +137,6 @@ def test_an_adapters_own_mistake_is_told_from_a_backends_defect():
     done = harness("backends", "check", "tests.backends.broken_adapter:backend")
     assert done.code == 1
     assert "the adapter's mistake" in done.out
-
-
-NEVER_HELD = """
-title = "A forward that is never held"
-component = "weights"
-
-[[steps]]
-do = "forward"
-
-[[steps]]
-fault = "hold_forward"
-at = { role = "worker:0", op = "forward", k = 99 }
-during = { do = "mutate", version = 2 }
-
-[[steps]]
-do = "shutdown"
-"""
 
 
 def test_a_hold_that_nobody_comes_to_is_vacuous_and_leaves_nothing(tmp_path: Path):

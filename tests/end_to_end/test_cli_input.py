@@ -6,32 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.command import THREE_STEPS, harness, write
+from tests.end_to_end.command import NEVER_HELD, SERIAL, THREE_STEPS, harness, write
 
-SERIAL = "tests.backends.serial:backend"
 RAISES = "tests.backends.hostile:raises"
-
-
-@pytest.fixture
-def scenario(tmp_path: Path) -> Path:
-    return write(tmp_path / "scenarios" / "pool" / "three_steps.toml", THREE_STEPS)
-
-
-NEVER_HELD = """
-title = "A forward that is never held"
-component = "weights"
-
-[[steps]]
-do = "forward"
-
-[[steps]]
-fault = "hold_forward"
-at = { role = "worker:0", op = "forward", k = 99 }
-during = { do = "mutate", version = 2 }
-
-[[steps]]
-do = "shutdown"
-"""
 
 
 BAD_FILES = {
