@@ -57,7 +57,8 @@ def test_a_driver_that_died_by_itself_did_not_hang(cell: RunningCell):
     cell.hang = "blocked"
     (cell.directory / "ending.json").write_text('{"ended_by_us": false, "exit_code": 3}')
     cell.finish()
-    assert judge_directory(cell.directory).outcome is Outcome.CRASH
+    verdict = judge_directory(cell.directory)
+    assert (verdict.outcome, verdict.hang) == (Outcome.CRASH, None)
 
 
 def test_the_reason_of_a_hang_says_who_was_first(cell: RunningCell):

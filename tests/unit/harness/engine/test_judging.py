@@ -96,7 +96,9 @@ def test_a_fault_with_effect_counts():
 
 def test_a_finding_comes_before_a_fault_that_did_not_fire():
     found = history(faults=({"fault": "raise", "id": "f1"},))
-    assert outcome(found, checker(finding())) is Outcome.FAIL
+    verdict = judge(found, [checker(finding())])
+    assert verdict.outcome is Outcome.FAIL
+    assert verdict.reason.startswith("fault raise (f1) did not fire; ")
 
 
 def test_a_driver_that_died_is_a_crash_whatever_was_found():
