@@ -20,6 +20,12 @@ TURN_GREEN = {
     "pool/collector_rollout[stack=lazy,transport=process]",
 }
 
+# Whether a failed constructor leaves names in /dev/shm is a race within torchrl, in both columns.
+RACY = {
+    "pool/env_fails_at_construction[transport=thread]",
+    "pool/env_fails_at_construction[transport=process]",
+}
+
 
 @pytest.fixture(scope="module")
 def columns(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, str]]:
@@ -40,9 +46,14 @@ def test_exactly_the_rows_of_the_repaired_defects_turn_green(
     columns: tuple[dict[str, str], dict[str, str]],
 ):
     released, repaired = columns
-    changed = {name for name, outcome in released.items() if repaired[name] != outcome}
-    assert changed == TURN_GREEN
-    assert {repaired[name] for name in TURN_GREEN} == {"PASS"}
+    changed = {
+        name: (outcome, repaired[name])
+        for name, outcome in released.items()
+        if repaired[name] != outcome and name not in RACY
+    }
+    assert {name: after for name, (_, after) in changed.items()} == dict.fromkeys(
+        TURN_GREEN, "PASS"
+    ), changed
 
 
 def test_every_row_that_turns_green_was_a_failure_or_a_hang(
