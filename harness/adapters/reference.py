@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
@@ -49,6 +49,11 @@ POOL_CAPABILITIES = PoolCapabilities(
     },
     channels={"process": frozenset({*_PUBLIC, *_READER}), "thread": _PUBLIC},
     transfers={"process": frozenset({"commands", "results"})},
+)
+_EXCHANGES = {"value": "queue", "slots": "shm", "auto": "auto"}  # the pool's words for ours
+# Wrong variants of the pool go by value, where the parts are that they replace.
+_WITH_SLOTS = replace(
+    POOL_CAPABILITIES, setup={**POOL_CAPABILITIES.setup, "exchange": frozenset(_EXCHANGES)}
 )
 OWN_BOUND = 0.8  # of a deadline: what is left at the pool's own bound is ended after it
 # All of its channels' input and output goes through these two functions.
@@ -101,7 +106,9 @@ def _channel(pool: Any, channel: Channel, end: End, how: Close) -> list[ChannelE
     return [_Connection(each._connection) for each in ends]  # noqa: SLF001 - the fault is on the pipe
 
 
-def pool_port_of(make_pool: Callable[..., Any]) -> PoolPort:
+def pool_port_of(
+    make_pool: Callable[..., Any], capabilities: PoolCapabilities = POOL_CAPABILITIES
+) -> PoolPort:
     """The port of the reference's pool, or of a variant that is made with the same arguments."""
 
     def build(setup: PoolSetup, factories: Sequence[EnvFactory], deadline_s: float) -> Any:
@@ -109,6 +116,7 @@ def pool_port_of(make_pool: Callable[..., Any]) -> PoolPort:
             env_makers(factories),
             backend="threading" if setup.transport == "thread" else "multiprocessing",
             stack=setup.stack,
+            exchange=_EXCHANGES[setup.exchange],
             start_method=setup.start_method,
             shutdown_timeout=OWN_BOUND * deadline_s,
             start_timeout=OWN_BOUND * setup.start_within_s,
@@ -120,7 +128,7 @@ def pool_port_of(make_pool: Callable[..., Any]) -> PoolPort:
         channel=_channel,
         descriptors=lambda pool, channel: [end.fileno() for end in pool.channels()[channel]],
     )
-    return pool_port(POOL_CAPABILITIES, dialect)
+    return pool_port(capabilities, dialect)
 
 
 class SchemeWeights:
@@ -201,6 +209,6 @@ backend = Backend(
     packages=("torch", "tensordict", "torchrl"),
     preload=("reference_impl.pool", "reference_impl.weights"),
     hooks=HOOKS,
-    pool=pool_port_of(AsyncEnvPool),
+    pool=pool_port_of(AsyncEnvPool, _WITH_SLOTS),
     weights=weights_port_of(MultiProcessWeightSyncScheme),
 )

@@ -1,4 +1,4 @@
-"""Sends calls, receives replies: the thin shell between `PoolState` and the channels.
+"""Sends calls, receives replies: the thin shell between `PoolState` and a line to the workers.
 
 Any thread may send and receive. Of several that wait for replies one reads for all: it lets go of
 the lock while it waits, and after each round every waiter looks whether its own result is there.
@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import threading
 import traceback
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.errors import ReceiveTimeout
+from reference_impl.pool.lines import ByValue
 from reference_impl.pool.messages import Call, Done, Failed, Operation
 from reference_impl.pool.state import PoolState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from reference_impl.pool.lines import Line
+    from reference_impl.pool.slot_line import SlotLine
     from reference_impl.pool.state import Delivery
     from reference_impl.pool.values import Values
     from reference_impl.pool.workers import Worker
 
+T = TypeVar("T")
 _FLUSH_S: Final = (
     1.0  # how long a send helps a large call on its way; the next receiving call goes on with it
 )
@@ -31,12 +35,14 @@ _FLUSH_S: Final = (
 class Conversation:
     """What is said between one pool and its workers."""
 
-    def __init__(self, workers: Sequence[Worker]) -> None:
+    def __init__(self, workers: Sequence[Worker], line: Line | None = None) -> None:
         self._workers = tuple(workers)
-        # Guards `state` and `_reading`: without it two threads could take the same reply, or none
-        # wake up.
+        self._line: Line = ByValue(self._workers) if line is None else line
+        # Guards all that follows and the line: without it two threads could take the same reply, or
+        # none wake up, or one could be handed what another lets a worker write to.
         self._changed = threading.Condition(threading.Lock())
         self._reading = False
+        self._waiting = 0  # threads that wait for the one that reads
         self._state = PoolState(len(workers))
 
     def close(self) -> None:
@@ -67,12 +73,13 @@ class Conversation:
         """
         envs = tuple(calls)
         with self._changed:
+            self._line.check(operation, calls)
             ids = self._state.begin(operation, calls, alone=alone)
             for position, (env, id_) in enumerate(zip(envs, ids, strict=True)):
                 more = {} if kwargs is None else kwargs[env]
                 call = Call(request=id_, operation=operation, values=calls[env], kwargs=more)
                 try:
-                    channel.send(self._workers[env].end, call)
+                    self._line.post(env, call)
                 except channel.ChannelClosed:
                     self._lose(env)
                 except BaseException:
@@ -99,20 +106,40 @@ class Conversation:
         Raises:
             ReceiveTimeout: the deadline came first; nothing was lost.
         """
+        return self._receive(find, deadline, at_last or find, self._line.collect)
+
+    def _receive(
+        self,
+        find: Callable[[PoolState], tuple[int, ...] | None],
+        deadline: Deadline,
+        at_last: Callable[[PoolState], tuple[int, ...] | None],
+        collect: Callable[[list[Delivery]], T],
+        wanted: Collection[int] = (),
+    ) -> T:
+        """Do what `receive` says.
+
+        Args:
+            find: see `receive`.
+            deadline: see `receive`.
+            at_last: see `receive`.
+            collect: makes of the deliveries what is returned, before anybody can ask their envs for
+                more.
+            wanted: envs without whose replies `find` has nothing; only makes it faster.
+        """
         with self._changed:
             while True:
                 found = find(self._state)
                 if found is None and deadline.expired:
                     self._read_round(Deadline.after(0.0))
-                    found = (at_last or find)(self._state)
+                    found = at_last(self._state)
                     if found is None:
                         raise ReceiveTimeout("the deadline came before enough results did")
                 if found is not None:
-                    return self._state.deliver(found)
+                    return collect(self._state.deliver(found))
                 if self._reading:
-                    self._changed.wait(deadline.left())
+                    self._wait_for_reader(deadline)
                 else:
-                    self._read_round(deadline)
+                    self._read_round(deadline, wanted)
 
     def ask(
         self,
@@ -129,36 +156,86 @@ class Conversation:
             WorkerError: an env failed or is lost.
         """
         ids = self.send(operation, calls, kwargs)
+        delivered = self._await_group(ids, calls, self._line.collect)
+        return {delivery.env: delivery.result for delivery in delivered}
+
+    def trip(
+        self,
+        operation: Operation,
+        line: SlotLine,
+        write: Callable[[], int],
+        collect: Callable[[list[Delivery]], T],
+    ) -> T | None:
+        """Ask all envs through their slots and wait for all; None: some slot is not free, ask them.
+
+        Args:
+            operation: what is asked.
+            line: this conversation's.
+            write: writes what is given into all slots and returns which entries that is, as bits.
+            collect: reads the slots; it gets the deliveries in the order of the envs.
+
+        Raises:
+            WorkerError: an env failed or is lost.
+        """
+        envs = range(len(self._workers))
+        with self._changed:
+            if not line.free(envs):
+                return None
+            ids = self._state.begin(operation, dict.fromkeys(envs))
+            given = write()
+            for env, id_ in zip(envs, ids, strict=True):
+                try:
+                    line.command(env, id_, operation, given)
+                except channel.ChannelClosed:
+                    self._lose(env)
+        return self._await_group(ids, envs, collect)
+
+    def _await_group(
+        self,
+        ids: tuple[int, ...],
+        envs: Collection[int],
+        collect: Callable[[list[Delivery]], T],
+    ) -> T:
+        def find(state: PoolState) -> tuple[int, ...] | None:
+            return state.ready_group(ids)
+
         try:
-            delivered = self.receive(lambda state: state.ready_group(ids))
+            return self._receive(find, NEVER, find, collect, wanted=envs)
         except BaseException:
             with self._changed:
                 self._state.abandon(ids)
             raise
-        return {delivery.env: delivery.result for delivery in delivered}
 
-    def _read_round(self, deadline: Deadline) -> None:
+    def _wait_for_reader(self, deadline: Deadline) -> None:
+        self._waiting += 1
+        self._line.nudge()
+        try:
+            self._changed.wait(deadline.left())
+        finally:
+            self._waiting -= 1
+
+    def _read_round(self, deadline: Deadline, wanted: Collection[int] = ()) -> None:
         """Wait for something to read, without the lock, and take all of it into the state."""
         if self._reading:
             return
-        present = [(i, w) for i, w in enumerate(self._workers) if i not in self._state.lost]
-        sentinels = [fd for _, worker in present for fd in worker.sentinels]
+        wanted = () if self._waiting else wanted  # others wait for other envs
         self._reading = True
         self._changed.release()
         try:
-            ready = channel.wait([worker.end for _, worker in present], sentinels, deadline)
+            heard = self._line.listen(wanted, deadline)
         finally:
             self._changed.acquire()
             self._reading = False
             self._changed.notify_all()
-        for env, worker in present:
-            gone = not ready.isdisjoint(worker.sentinels)
-            if gone:
-                channel.wait((worker.end,), (), Deadline.after(0.0))
-            if gone or worker.end in ready:
-                self._take_all(env, worker)
-                if gone or worker.end.closed:
-                    self._lose(env)
+        for env, reply in heard.replies:
+            self._state.answer(env, reply)
+        for env in heard.gone:
+            channel.wait((self._workers[env].end,), (), Deadline.after(0.0))
+        for env in {*heard.talking, *heard.gone}:
+            worker = self._workers[env]
+            self._take_all(env, worker)
+            if env in heard.gone or worker.end.closed:
+                self._lose(env)
 
     def _take_all(self, env: int, worker: Worker) -> None:
         while worker.end.has_message():
@@ -169,6 +246,7 @@ class Conversation:
             except Exception as error:  # noqa: BLE001 - whatever rebuilding the user's data raises
                 self._unreadable(env, error)
             else:
+                self._line.settle(env, reply.request)
                 self._state.answer(env, reply)
 
     def _unreadable(self, env: int, error: Exception) -> None:
@@ -177,9 +255,11 @@ class Conversation:
         if oldest is not None:
             cause = f"its reply could not be read: {error!r}"
             text = "".join(traceback.format_exception(error))
+            self._line.settle(env, oldest)
             self._state.answer(env, Failed(request=oldest, cause=cause, traceback=text))
 
     def _lose(self, env: int) -> None:
+        self._line.lose(env)
         self._state.lose(env, self._workers[env].post_mortem())
 
     def _help_out(self, workers: list[Worker]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -13,10 +14,13 @@ from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import OwnedProcess
 from reference_impl.pool.async_calls import AsyncCalls
 from reference_impl.pool.conversation import Conversation
+from reference_impl.pool.dense import Columns, DenseSteps, is_plain
 from reference_impl.pool.indices import ENV_INDEX, stacked_index
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.options import Options, factories
 from reference_impl.pool.roots import Roots, is_partial, like, masked
+from reference_impl.pool.slot_line import open_line
+from reference_impl.pool.slot_wires import Wires
 from reference_impl.pool.values import Values, pack, rows, stacked
 from reference_impl.pool.workers import Workers
 
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from reference_impl.core.channel import End
     from reference_impl.core.ownership import StartMethod
     from reference_impl.pool.messages import Built
-    from reference_impl.pool.options import Kwargs, Maker
+    from reference_impl.pool.options import Exchange, Kwargs, Maker
     from reference_impl.pool.values import Stack
     from reference_impl.pool.workers import Backend
 
@@ -44,7 +48,7 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
 
     It is an `EnvBase` whose first batch dimension counts the envs, and returns the values that
     torchrl's `SerialEnv` returns on the same envs, plus "env_index" in the root. `step` writes
-    nothing into the caller's tensordict. Data travels by value.
+    nothing into the caller's tensordict. What it returns is the caller's.
 
     If an env raises, the call raises `WorkerError` naming env, operation and cause, and the pool
     stays usable; what the others answered to the same call of all envs is dropped. If a worker
@@ -55,7 +59,9 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
         env_makers: a callable that returns an `EnvBase`, an env, or a list of those: one an env.
         backend: "multiprocessing" or "threading".
         stack: "dense" (equal keys and shapes, else RuntimeError), "maybe_dense" or "lazy".
-        exchange: "queue": by value.
+        exchange: "queue" (by value), "shm" (shared slots; for processes, and envs whose specs are
+            equal and hold nothing but tensors of known shapes), or "auto", the default: slots where
+            that is so. `resolved_exchange` says which.
         create_env_kwargs: keyword arguments of the makers, one dict for all or one for each.
         start_method: of worker processes: "forkserver", "fork" or "spawn".
         shutdown_timeout: seconds for ending all workers, by `close` or by garbage collection.
@@ -72,7 +78,7 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
         *,
         backend: Backend = "multiprocessing",
         stack: Stack = "dense",
-        exchange: str = "queue",
+        exchange: Exchange | None = None,
         create_env_kwargs: Kwargs = None,
         start_method: StartMethod = "forkserver",
         shutdown_timeout: float = 10.0,
@@ -81,18 +87,20 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
         options = Options(
             backend=backend,
             stack=stack,
-            exchange=exchange,
+            exchange=exchange or "auto",
             start_method=start_method,
             shutdown_timeout=shutdown_timeout,
             start_timeout=start_timeout,
         )
         makers = factories(env_makers, create_env_kwargs)
-        workers = Workers(backend, start_method)
+        wires = Wires(len(makers)) if options.may_use_slots else None
+        workers = Workers(backend, start_method, wires)
         # Before the first worker: a collection at any later moment finds them all.
         self.__dict__["_finalizer"] = weakref.finalize(self, workers.end, shutdown_timeout)
         built = workers.start(makers, Deadline.after(start_timeout))
         try:
             self._set_specs(built)
+            line = open_line(workers.members, wires, built, strict=exchange == "shm")
             super().__init__(batch_size=self._input_spec.shape, device=self._input_spec.device)
         except BaseException:  # envs that do not go together
             self._finalizer()
@@ -104,9 +112,18 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
         self.env_batch_sizes = [torch.Size(one.batch_size) for one in built]
         self._shutdown_timeout = shutdown_timeout
         self._workers = workers
-        self._talk = Conversation(workers.members)
+        self._line = line
+        self._talk = Conversation(workers.members, line)
         self._roots = Roots()
+        self._dense: DenseSteps | None = None
+        plain = line is not None and is_plain(line.slots.layout) and stack != "lazy"
+        # Whoever overrides what torchrl calls for a step has it called.
+        cls = type(self)
+        own = all(getattr(cls, name) is vars(AsyncEnvPool)[name] for name in ("_step", "_reset"))
+        if line is not None and plain and own:
+            self._dense = DenseSteps(line, self.device)
         self._fresh: dict[int, Values] = {}
+        self._came: dict[int, tuple[Values, Values | None]] = {}
         self.is_closed = False
 
     def _set_specs(self, built: Sequence[Built]) -> None:
@@ -121,8 +138,8 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
 
     @property
     def resolved_exchange(self) -> str:
-        """The exchange in use."""
-        return self.exchange
+        """The exchange in use: "queue" or "shm"."""
+        return "queue" if self._line is None else "shm"
 
     @property
     def worker_pids(self) -> list[int]:
@@ -177,13 +194,31 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
         Raises:
             WorkerError: an env failed.
         """
+        came = self._dense_trip(Operation.STEP_THEN_RESET, tensordict)
+        if isinstance(came, Columns):
+            assert self._dense is not None
+            following = self._dense.following(came)
+            return self._dense.stepped(tensordict, following), self._dense.root(tensordict, came)
+        self._came = came
         self._one_trip = True
         try:
             stepped, root = super().step_and_maybe_reset(tensordict)
         finally:
             self._one_trip = False
-            self._fresh = {}
+            self._fresh, self._came = {}, {}
         return self._numbered(stepped), self._numbered(root)
+
+    def _dense_trip(self, operation: Operation, td: TensorDictBase) -> Columns | dict[int, Any]:
+        """Step all envs by column; empty: that is not possible for them or for `td`."""
+        dense, line = self._dense, self._line
+        if dense is None or line is None or not dense.takes(td):
+            return {}
+        came = self._talk.trip(operation, line, partial(dense.write, td), dense.collect)
+        if isinstance(came, Columns):
+            for env in range(self.num_envs):
+                self._roots.saw_later(env, line.last_root)
+            return came
+        return {one.env: one.result for one in came or ()}
 
     _one_trip = False
 
@@ -217,15 +252,22 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
         """Do nothing: the finalizer ends the workers, without this object."""
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        at_once = None
+        if not self._one_trip:
+            found = self._dense_trip(Operation.PRIVATE_STEP, tensordict)
+            if isinstance(found, Columns):
+                assert self._dense is not None
+                return self._dense.following(found)
+            at_once = found
         given = rows(tensordict, _HIDDEN, private=False)
         moved = masked(tensordict, ("_step",), self.num_envs)
         calls = {env: values for env, values in enumerate(given) if moved[env]}
         if self._one_trip:
-            both = self._talk.ask(Operation.STEP_THEN_RESET, calls)
+            both = self._came or self._talk.ask(Operation.STEP_THEN_RESET, calls)
             came = {env: result[0] for env, result in both.items()}
             self._fresh = {env: result[1] for env, result in both.items() if result[1] is not None}
         else:
-            came = self._talk.ask(Operation.PRIVATE_STEP, calls)
+            came = dict(at_once or self._talk.ask(Operation.PRIVATE_STEP, calls))
         for env, values in came.items():
             self._roots.saw(env, values)
         for env in range(self.num_envs):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from tensordict import NonTensorData, NonTensorStack
 
+from reference_impl.pool.fast_tensordicts import content_of, stack_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -23,7 +25,7 @@ def single_index(env: int, batch_size: Sequence[int]) -> NonTensorData:
 def stacked_index(envs: Iterable[int], batch_size: Sequence[int]) -> NonTensorStack:
     """Return a new entry for a stack of envs of one batch size."""
     size = tuple(batch_size)
-    return NonTensorStack(*(_element(env, size) for env in envs))
+    return stack_of([_element(env, size) for env in envs])
 
 
 _ELEMENTS: dict[tuple[int, tuple[int, ...]], NonTensorData] = {}
@@ -32,7 +34,7 @@ _ELEMENTS: dict[tuple[int, tuple[int, ...]], NonTensorData] = {}
 def _element(env: int, batch_size: tuple[int, ...]) -> NonTensorData:
     # Making these anew would cost a third of what the pool adds to a round of steps.
     found = _ELEMENTS.get((env, batch_size))
-    if found is None or found.data != env:  # somebody wrote into one that was handed out
+    if found is None or content_of(found) != env:  # somebody wrote into one that was handed out
         found = _ELEMENTS[env, batch_size] = single_index(env, batch_size)
     return found
 

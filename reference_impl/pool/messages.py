@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from tensordict.utils import NestedKey
+
+    from reference_impl.pool.layout import Layout
     from reference_impl.pool.values import Values
 
 
@@ -20,6 +23,10 @@ class Operation(enum.Enum):
     PRIVATE_STEP = "_step"
     STEP_THEN_RESET = "step_and_maybe_reset (all envs)"
     SET_SEED = "set_seed"
+
+
+BY_CODE: Final = tuple(Operation)  # an operation is a number where there are numbers only
+CODES: Final = {operation: code for code, operation in enumerate(BY_CODE)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +44,19 @@ class Call:
     operation: Operation
     values: Values | None
     kwargs: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attach:
+    """The first message to a worker that was given a wire.
+
+    Attributes:
+        layout: how the shared memory is used; None: not at all.
+        strict: whether a result that has no place in it is a failure; else it is sent by value.
+    """
+
+    layout: Layout | None
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +94,12 @@ class Built:
     Attributes:
         specs: the env's `specs`.
         batch_size: the env's own batch size.
+        reset_keys: its `reset_keys`.
     """
 
     specs: Any
     batch_size: tuple[int, ...]
+    reset_keys: tuple[NestedKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
+from reference_impl.core import arena
 from reference_impl.core.ownership import START_METHODS, StartMethod
 from reference_impl.pool.factories import Factory
 from reference_impl.pool.values import STACKS, Stack
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     Kwargs: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
 
+Exchange = Literal["queue", "shm", "auto"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How a pool runs its envs.
@@ -27,7 +31,8 @@ class Options:
     Attributes:
         backend: what a worker is, a process or a thread.
         stack: how results of several envs become one tensordict.
-        exchange: how data travels; by value only.
+        exchange: how data travels: by value, through shared slots, or through slots where the
+            envs' specs allow it.
         start_method: how worker processes start; threads ignore it.
         shutdown_timeout: seconds for ending all workers.
         start_timeout: seconds for making all envs.
@@ -35,15 +40,28 @@ class Options:
 
     backend: Backend
     stack: Stack
-    exchange: str
+    exchange: Exchange
     start_method: StartMethod
     shutdown_timeout: float
     start_timeout: float
 
+    @property
+    def may_use_slots(self) -> bool:
+        """Whether workers are to be given what shared slots need."""
+        processes = self.backend == "multiprocessing"
+        return self.exchange != "queue" and processes and arena.supported()
+
     def __post_init__(self) -> None:
         _one_of("backend", self.backend, get_args(Backend))
         _one_of("stack", self.stack, STACKS)
-        _one_of("exchange", self.exchange, ("queue",))
+        _one_of("exchange", self.exchange, get_args(Exchange))
+        if self.exchange == "shm":
+            if self.backend != "multiprocessing":
+                raise ValueError(
+                    f"exchange='shm' needs worker processes, got backend={self.backend!r}"
+                )
+            if not arena.supported():
+                raise ValueError("exchange='shm' needs Linux: use exchange='auto' or 'queue'")
         _one_of("start_method", self.start_method, START_METHODS)
         _positive("shutdown_timeout", self.shutdown_timeout)
         _positive("start_timeout", self.start_timeout)

@@ -9,7 +9,7 @@ import torch
 from reference_impl.pool.values import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tensordict import TensorDictBase
     from tensordict.utils import NestedKey
@@ -19,18 +19,26 @@ class Roots:
     """The last root entries (observation, done and what else a reset returns) by env."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, Values] = {}
+        self._seen: dict[int, Values | Callable[[int], Values | None]] = {}
 
     def saw(self, env: int, values: Values) -> None:
         """Remember what `env` returned; the values must not change any more."""
         self._seen[env] = values
+
+    def saw_later(self, env: int, read: Callable[[int], Values | None]) -> None:
+        """Remember that `read(env)` will tell what `env` returned; None: it cannot be told now."""
+        self._seen[env] = read
+
+    def _last(self, env: int) -> Values | None:
+        seen = self._seen.get(env)
+        return seen(env) if callable(seen) else seen
 
     def like(self, template: Values, env: int, given: Values | None) -> Values:
         """Return the root of an env that is not reset, with the keys of one that is.
 
         Each entry is the env's last one; failing that, the caller's; failing that, zero.
         """
-        return like(template, self._seen.get(env), given)
+        return like(template, self._last(env), given)
 
 
 def like(template: Values, first: Values | None, second: Values | None = None) -> Values:

@@ -9,7 +9,7 @@ import torch
 from tensordict import LazyStackedTensorDict, TensorDict, TensorDictBase, lazy_stack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 Stack = Literal["dense", "maybe_dense", "lazy"]
 STACKS: Final[tuple[Stack, ...]] = ("dense", "maybe_dense", "lazy")
@@ -41,6 +41,25 @@ class Values:
     def joined_by(self, key: str, leaf: Any) -> Values:
         """Return the same values with one more first-level entry."""
         return Values(entries={**self.entries, key: leaf}, batch_size=self.batch_size)
+
+
+def merged(given: Values | None, result: Values, dropped: Collection[tuple[str, ...]]) -> Values:
+    """Return `result` with the entries of `given` that it does not hold, but those in `dropped`."""
+    return result if given is None else _merged(given, result, dropped, ())
+
+
+def _merged(
+    given: Values, result: Values, dropped: Collection[tuple[str, ...]], path: tuple[str, ...]
+) -> Values:
+    entries = dict(result.entries)
+    for key, leaf in given.entries.items():
+        mine = entries.get(key)
+        if isinstance(leaf, Values):
+            mine = Values(entries={}, batch_size=leaf.batch_size) if mine is None else mine
+            entries[key] = _merged(leaf, mine, dropped, (*path, key))
+        elif mine is None and (*path, key) not in dropped:
+            entries[key] = leaf
+    return Values(entries=entries, batch_size=result.batch_size)
 
 
 def _values(entries: dict[str, Any], batch_size: tuple[int, ...]) -> Values:

@@ -15,12 +15,16 @@ from reference_impl.core import channel
 from reference_impl.core.clock import NEVER
 from reference_impl.pool.messages import Built, Call, Done, Failed, NotBuilt, Operation, Stop
 from reference_impl.pool.values import Values, copied, pack, unpack
+from reference_impl.pool.worker_slot import open_slot
 
 if TYPE_CHECKING:
     from tensordict import TensorDictBase
 
+    from reference_impl.core.bell import Bell
     from reference_impl.core.channel import End
     from reference_impl.pool.factories import Factory
+    from reference_impl.pool.slot_wires import Wire
+    from reference_impl.pool.worker_slot import WorkerSlot
 
 
 # Making an `EnvBase` sets and removes attributes of its class for a moment: two threads that make
@@ -37,19 +41,25 @@ class Serving:
         factory: makes the env.
         own_process: whether it has a process to itself; then what it sends is copied by the
             channel.
+        wire: its part of what shared slots need, if there may be any.
         inherited: ends of other channels that came along with a fork; they are let go.
+        inherited_bells: those that are not for this worker, likewise.
     """
 
     end: End
     factory: Factory
     own_process: bool
+    wire: Wire | None = None
     inherited: tuple[End, ...] = ()
+    inherited_bells: tuple[Bell, ...] = ()
 
 
 def serve(serving: Serving) -> None:
     """Build the env and answer calls until asked to stop or the channel is over."""
     for end in serving.inherited:
         channel.abandon(end)
+    for bell in serving.inherited_bells:
+        bell.release()
     if serving.own_process:
         torch.set_num_threads(
             1
@@ -58,7 +68,8 @@ def serve(serving: Serving) -> None:
         env = _build(serving)
         if env is not None:
             try:
-                _answer_calls(env, serving)
+                slot = None if serving.wire is None else open_slot(serving.wire, serving.end)
+                _answer_calls(env, serving, slot)
             finally:
                 env.close(raise_if_closed=False)
     except channel.ChannelClosed:
@@ -71,7 +82,11 @@ def _build(serving: Serving) -> EnvBase | None:
     try:
         with contextlib.nullcontext() if serving.own_process else _ONE_AT_A_TIME:
             env = serving.factory.make()
-        built = Built(specs=env.specs.clone(), batch_size=tuple(env.batch_size))
+        built = Built(
+            specs=env.specs.clone(),
+            batch_size=tuple(env.batch_size),
+            reset_keys=tuple(env.reset_keys),
+        )
         channel.send(serving.end, built)
     except channel.ChannelClosed:
         raise
@@ -83,25 +98,40 @@ def _build(serving: Serving) -> EnvBase | None:
     return env
 
 
-def _answer_calls(env: EnvBase, serving: Serving) -> None:
+def _answer_calls(env: EnvBase, serving: Serving, slot: WorkerSlot | None) -> None:
     end = serving.end
     while True:
-        channel.wait((end,), (), NEVER)
-        message: Call | Stop = channel.recv(end)
-        if isinstance(message, Stop):
-            return
-        try:
-            result = _execute(env, message, shared=not serving.own_process)
-            if not serving.own_process:
-                result = _by_value(result)
-            channel.send(end, Done(request=message.request, result=result))
-        except channel.ChannelClosed:
-            raise
-        except BaseException as error:
-            if serving.own_process and not isinstance(error, Exception):
-                raise  # an exit ends this process; in a thread it could only end the pool's worker
-            cause, text = _describe(error)
-            channel.send(end, Failed(request=message.request, cause=cause, traceback=text))
+        if slot is None:
+            channel.wait((end,), (), NEVER)
+        else:
+            slot.wait(end)
+            asked = slot.asked()
+            if asked is not None:
+                _answer(env, serving, asked, slot)
+        # One message only if it was waited for: a slot may ring without one.
+        while slot is None or end.has_message() or end.closed:
+            message: Call | Stop = channel.recv(end)
+            if isinstance(message, Stop):
+                return
+            _answer(env, serving, message, None)
+            if slot is None:
+                break
+
+
+def _answer(env: EnvBase, serving: Serving, call: Call, slot: WorkerSlot | None) -> None:
+    try:
+        result = _execute(env, call, shared=not serving.own_process)
+        if not serving.own_process:
+            result = _by_value(result)
+        if slot is None or not slot.answer(call.operation, result):
+            channel.send(serving.end, Done(request=call.request, result=result))
+    except channel.ChannelClosed:
+        raise
+    except BaseException as error:
+        if serving.own_process and not isinstance(error, Exception):
+            raise  # an exit ends this process; in a thread it could only end the pool's worker
+        cause, text = _describe(error)
+        channel.send(serving.end, Failed(request=call.request, cause=cause, traceback=text))
 
 
 def _execute(env: EnvBase, call: Call, *, shared: bool) -> Any:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reference_impl.core.channel import End
     from reference_impl.core.ownership import OwnedThread, StartMethod
     from reference_impl.pool.factories import Factory
+    from reference_impl.pool.slot_wires import Wires
 
 Backend = Literal["multiprocessing", "threading"]
 _LOG: Final = logging.getLogger(__name__)
@@ -89,7 +90,10 @@ class Worker:
 class Workers:
     """All workers of a pool; `end` is the one way out, from any thread and any number of times."""
 
-    def __init__(self, backend: Backend, start_method: StartMethod) -> None:
+    def __init__(
+        self, backend: Backend, start_method: StartMethod, wires: Wires | None = None
+    ) -> None:
+        self._wires: Final = wires
         self._backend: Final = backend
         self._start_method: Final = start_method
         self._owner_pid = os.getpid()
@@ -132,6 +136,8 @@ class Workers:
                 _LOG.warning("worker %d did not end within %s s and is left", index, timeout_s)
             for worker in self.members:
                 worker.release()
+            if self._wires is not None:
+                self._wires.release()
         finally:
             self._ending.release()
 
@@ -140,11 +146,15 @@ class Workers:
         ours, theirs = channel.pair("process" if processes else "thread")
         # A forked child holds copies of the ends of the workers before it, and of ours.
         inherited = (ours, *(worker.end for worker in self.members))
+        forks = processes and self._start_method == "fork"
+        wires = self._wires
         serving = Serving(
             end=theirs,
             factory=factory,
             own_process=processes,
-            inherited=inherited if processes and self._start_method == "fork" else (),
+            wire=None if wires is None else wires[index],
+            inherited=inherited if forks else (),
+            inherited_bells=wires.bells_of_others(index) if forks and wires is not None else (),
         )
         name = f"env-{index}"
         runner: OwnedProcess | OwnedThread

@@ -1,4 +1,4 @@
-"""Pools that are closed after the test, in both backends."""
+"""Pools that are closed after the test, in both backends and exchanges."""
 
 from __future__ import annotations
 
@@ -10,22 +10,40 @@ import pytest
 from reference_impl.pool import AsyncEnvPool
 from tests.unit.reference_impl.pool.envs import Behaviour, Gate, ProbeEnv
 
-BACKENDS = ("threading", "multiprocessing")
+WAYS = {
+    "threads": ("threading", "queue"),
+    "processes": ("multiprocessing", "queue"),
+    "slots": ("multiprocessing", "shm"),
+}
 
 
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    return request.param
+@pytest.fixture(params=WAYS)
+def way(request):
+    """What the workers are, and how data reaches them."""
+    return WAYS[request.param]
 
 
 @pytest.fixture
-def make_pool(backend):
+def backend(way):
+    return way[0]
+
+
+@pytest.fixture
+def exchange(way):
+    return way[1]
+
+
+@pytest.fixture
+def make_pool(backend, exchange):
     """Return a maker of pools: one probe env a behaviour, tagged 1, 2, ..."""
     pools: list[AsyncEnvPool] = []
 
     def make(*behaviours: Behaviour, **options: Any) -> AsyncEnvPool:
         makers = [partial(ProbeEnv, tag, plan) for tag, plan in enumerate(behaviours, start=1)]
-        options = {"backend": backend, "start_method": "fork", "shutdown_timeout": 4.0} | options
+        usual = {"backend": backend, "exchange": exchange, "start_method": "fork"}
+        options = {**usual, "shutdown_timeout": 4.0, **options}
+        if options["backend"] == "threading" or len({each.size for each in behaviours}) > 1:
+            options["exchange"] = "auto"  # by value
         pool = AsyncEnvPool(makers, **options)
         pools.append(pool)
         return pool

@@ -216,8 +216,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_envs_of_any_form_roll_out_as_in_serial_env(backend, case):
-    pool = AsyncEnvPool([CASES[case]] * 2, backend=backend, start_method="fork")
+def test_envs_of_any_form_roll_out_as_in_serial_env(backend, exchange, case):
+    exchange = "auto" if exchange == "shm" else exchange
+    pool = AsyncEnvPool([CASES[case]] * 2, backend=backend, exchange=exchange, start_method="fork")
     reference = SerialEnv(2, CASES[case])
     try:
         rollouts = [
@@ -260,7 +261,7 @@ def test_a_nested_mask_resets_only_the_envs_that_it_names():
     [
         ("backend", "asyncio"),
         ("stack", "sparse"),
-        ("exchange", "shm"),
+        ("exchange", "pipe"),
         ("start_method", "vfork"),
         ("shutdown_timeout", 0.0),
         ("start_timeout", -1.0),

@@ -44,7 +44,7 @@ def act(td):
     return td.set("action", torch.full((*td.shape, 2), 0.5))
 
 
-only_processes = pytest.mark.parametrize("backend", ["multiprocessing"], indirect=True)
+only_processes = pytest.mark.parametrize("way", ["processes", "slots"], indirect=True)
 
 
 def test_an_exception_in_a_step_names_worker_operation_and_cause(make_pool):
@@ -88,8 +88,9 @@ def test_a_step_given_up_on_is_not_taken_for_the_next(make_pool, gate):
 
 
 @only_processes
-def test_a_reply_that_cannot_be_pickled_is_a_failure_of_that_call_alone(make_pool):
-    pool = make_pool(Behaviour(unpicklable_in_steps=(1,)))
+def test_a_reply_that_cannot_be_pickled_is_a_failure_of_that_call_alone(make_pool, exchange):
+    exchange = "auto" if exchange == "shm" else exchange  # strict slots refuse it before
+    pool = make_pool(Behaviour(unpicklable_in_steps=(1,)), exchange=exchange)
     td = act(pool.reset())
     with pytest.raises(WorkerError, match="planned: cannot be pickled"):
         pool.step(td)
@@ -142,7 +143,7 @@ def test_closing_with_a_dead_worker_is_quick(make_pool):
         pool.close()
 
 
-@pytest.mark.parametrize("backend", ["threading"], indirect=True)
+@pytest.mark.parametrize("way", ["threads"], indirect=True)
 def test_an_exit_in_a_thread_is_a_failure_of_that_call_alone(make_pool):
     pool = make_pool(Behaviour(exit_in_steps=(1,)))
     td = act(pool.reset())
@@ -172,7 +173,7 @@ def test_a_worker_that_hangs_in_its_env_is_ended_within_the_deadline(make_pool, 
         pool.close()
 
 
-@pytest.mark.parametrize("backend", ["threading"], indirect=True)
+@pytest.mark.parametrize("way", ["threads"], indirect=True)
 def test_a_thread_that_hangs_in_its_env_is_left_at_the_deadline_and_logged(make_pool, gate, caplog):
     pool = make_pool(Behaviour(gate=gate), shutdown_timeout=0.5)
     pool.async_step_send(act(pool.reset()))
@@ -262,26 +263,26 @@ def test_several_threads_each_receive_their_own_env(make_pool):
         assert shown == [[env + 1, 1, step] for step in range(1, 51)]
 
 
-def test_a_maker_that_raises_is_named(backend):
+def test_a_maker_that_raises_is_named(backend, exchange):
     def broken():
         raise LookupError("planned in the maker")
 
     makers = [ProbeEnv, broken]
     with pytest.raises(WorkerError, match=r"worker 1 .*construction.*planned in the maker"):
-        AsyncEnvPool(makers, backend=backend, start_method="fork")
+        AsyncEnvPool(makers, backend=backend, exchange=exchange, start_method="fork")
 
 
-def test_envs_that_do_not_go_together_leave_nothing_running(backend):
+def test_envs_that_do_not_go_together_leave_nothing_running(backend, exchange):
     limits = torch.tensor([2, 3, 4])
     batched = partial(CountingBatchedEnv, batch_size=limits.shape, max_steps=limits)
     makers = [ProbeEnv, batched]
     with pytest.raises(RuntimeError, match="Shapes differ"):
-        AsyncEnvPool(makers, backend=backend, start_method="fork")
+        AsyncEnvPool(makers, backend=backend, exchange=exchange, start_method="fork")
 
 
-def test_a_maker_that_returns_no_env_is_named(backend):
+def test_a_maker_that_returns_no_env_is_named(backend, exchange):
     with pytest.raises(WorkerError, match=r"worker 0 .*EnvBase"):
-        AsyncEnvPool([dict], backend=backend, start_method="fork")
+        AsyncEnvPool([dict], backend=backend, exchange=exchange, start_method="fork")
 
 
 def test_a_worker_that_dies_while_it_makes_its_env_is_named():
@@ -300,8 +301,8 @@ def test_a_maker_that_hangs_is_ended_at_the_deadline(gate):
         AsyncEnvPool([gate.pass_through], start_method="fork", start_timeout=0.5)
 
 
-def test_a_pool_that_is_forgotten_ends_its_workers(backend):
-    pool = AsyncEnvPool([ProbeEnv], backend=backend, start_method="fork")
+def test_a_pool_that_is_forgotten_ends_its_workers(backend, exchange):
+    pool = AsyncEnvPool([ProbeEnv], backend=backend, exchange=exchange, start_method="fork")
     pool.reset()
     workers = pool._workers
     del pool
@@ -309,8 +310,8 @@ def test_a_pool_that_is_forgotten_ends_its_workers(backend):
     assert not any(member.alive for member in workers.members)
 
 
-def test_a_pool_in_a_cycle_whose_channels_were_closed_first_is_collected(backend):
-    pool = AsyncEnvPool([ProbeEnv], backend=backend, start_method="fork")
+def test_a_pool_in_a_cycle_whose_channels_were_closed_first_is_collected(backend, exchange):
+    pool = AsyncEnvPool([ProbeEnv], backend=backend, exchange=exchange, start_method="fork")
     pool.reset()
     workers = pool._workers
     pool.itself = [pool]
@@ -328,7 +329,7 @@ LEAVES = """
 from tests.unit.reference_impl.pool.envs import ProbeEnv
 from reference_impl.pool import AsyncEnvPool
 if __name__ == "__main__":
-    pool = AsyncEnvPool([ProbeEnv], backend={backend!r}, start_method="fork")
+    pool = AsyncEnvPool([ProbeEnv], backend={backend!r}, exchange={exchange!r}, start_method="fork")
     pool.reset()
     print(*pool.worker_pids, flush=True)
     {ending}
@@ -342,10 +343,10 @@ if __name__ == "__main__":
     ids=["returns", "exits", "is killed"],
 )
 def test_an_interpreter_that_leaves_without_closing_takes_its_workers_along(
-    tmp_path, backend, ending, code
+    tmp_path, backend, exchange, ending, code
 ):
     script = tmp_path / "leaves.py"
-    script.write_text(LEAVES.format(backend=backend, ending=ending))
+    script.write_text(LEAVES.format(backend=backend, exchange=exchange, ending=ending))
     ran = subprocess.run(
         [sys.executable, "-W", "ignore", str(script)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},

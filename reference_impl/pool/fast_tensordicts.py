@@ -1,0 +1,37 @@
+"""TensorDicts from parts that are known to fit: tensordict's own constructors without their checks.
+
+The public ones check what the pool's layout guarantees already, which would be most of the time of
+a round of steps (16 envs: 280 us for each `env_index`, here 6). All that the pool knows of
+tensordict's private parts is here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tensordict import NonTensorStack, TensorDict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+    from tensordict import NonTensorData
+
+
+def tensordict_of(
+    entries: dict[str, Any], batch_size: torch.Size, device: torch.device | None
+) -> TensorDict:
+    """Return a TensorDict over `entries`: all of this batch size and on this device."""
+    td: TensorDict = TensorDict._new_unsafe(entries, batch_size=batch_size, device=device)  # noqa: SLF001 - see above
+    return td
+
+
+def content_of(element: NonTensorData) -> object:
+    """Return `element.data`, fifty times as fast."""
+    return vars(element)["_non_tensordict"]["data"]
+
+
+def stack_of(elements: Sequence[NonTensorData]) -> NonTensorStack:
+    """Return a new stack of elements of one batch size and device."""
+    stack: NonTensorStack = NonTensorStack._new_lazy_unsafe(*elements, stack_dim=0)  # noqa: SLF001 - see above
+    return stack

@@ -1,0 +1,238 @@
+"""The exchange through shared slots, as the owner sees it.
+
+A call goes through the slot of its env: written there, a bell rings, the worker answers into the
+same slot and rings back. What has no place in a slot goes by value over the channel: keyword
+arguments, failures, and calls to an env that still works on one that its caller gave up on.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from reference_impl.core import channel
+from reference_impl.core.clock import Deadline
+from reference_impl.pool.layout import NotStatic, layout_of
+from reference_impl.pool.lines import Heard, heard_on_channels
+from reference_impl.pool.messages import BY_CODE, CODES, Attach, Done, Operation
+from reference_impl.pool.slots import ANSWERED, FOLLOWING, NOTHING, OPERATION, ROOT, Slots, Unfit
+from reference_impl.pool.values import Values, merged
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from reference_impl.pool.layout import Layout
+    from reference_impl.pool.messages import Built, Call
+    from reference_impl.pool.slot_wires import Wires
+    from reference_impl.pool.state import Delivery
+    from reference_impl.pool.workers import Worker
+
+_LOG: Final = logging.getLogger(__name__)
+_NEVER_IN_SLOTS: Final = frozenset({Operation.SET_SEED})
+
+
+class InSlot:
+    """The result of a call whose answer lies in its env's slot."""
+
+
+IN_SLOT: Final = InSlot()
+
+
+class SlotLine:
+    """Data in shared slots; used under the lock of the conversation, but for `listen`."""
+
+    def __init__(
+        self, workers: Sequence[Worker], wires: Wires, layout: Layout, *, strict: bool
+    ) -> None:
+        self._workers = dict(enumerate(workers))
+        self._wires = wires
+        wires.arena.resize(layout.size)
+        self.slots: Final = Slots(layout, wires.arena.map())
+        self._open: list[int] = [0] * layout.num_envs  # the request that a slot is given to, or 0
+        wires.connect(self._workers)
+        for worker in workers:
+            channel.send(worker.end, Attach(layout=layout, strict=strict))
+
+    def free(self, envs: Collection[int]) -> bool:
+        """Return whether the slots of all of them are the owner's."""
+        return not any(self._open[env] for env in envs)
+
+    def check(self, operation: Operation, calls: Mapping[int, Values | None]) -> None:
+        """Refuse entries with the key of one of the slot, but not its form.
+
+        Raises:
+            TypeError: naming env and key.
+        """
+        for env, values in calls.items():
+            if values is not None:
+                try:
+                    self.slots.given.check(values)
+                except Unfit as error:
+                    raise TypeError(f"{operation.value} of env {env}: {error}") from None
+
+    def post(self, env: int, call: Call) -> None:
+        """Write the call into the env's slot, or send it by value.
+
+        Raises:
+            ChannelClosed: the worker's channel is over.
+            Exception: what pickling the keyword arguments raises.
+        """
+        if call.kwargs or call.operation in _NEVER_IN_SLOTS or self._open[env]:
+            channel.send(self._workers[env].end, call)
+            return
+        given = NOTHING
+        if call.values is not None:
+            given = self.slots.given.put_known(env, call.values)
+        self.command(env, call.request, call.operation, given)
+
+    def command(self, env: int, request: int, operation: Operation, given: int) -> None:
+        """Give the slot of `env`, with what is in it, to its worker.
+
+        Raises:
+            ChannelClosed: the worker's channel is over.
+        """
+        if self._workers[env].end.closed:
+            raise channel.ChannelClosed("the channel is closed")
+        self.slots.command(env, request, CODES[operation], given)
+        self._open[env] = request
+        self._wires[env].asked.ring()
+
+    def listen(self, wanted: Collection[int], deadline: Deadline) -> Heard:
+        """Wait for answers in slots, messages, ends of channels and of processes."""
+        with self._wires.held() as held:
+            if not held:  # closed meanwhile; the ledger says so
+                return Heard((), (), ())
+            if any(worker.end.has_unsent() for worker in self._workers.values()):
+                return self._listen_to_all(deadline)
+            mine = [env for env in wanted if self._open[env]]
+            return self._await_each(mine, deadline) if mine else self._await_any(deadline)
+
+    def _await_each(self, envs: Sequence[int], deadline: Deadline) -> Heard:
+        # In their order: while one sleeps for the first, others get ready, and are only looked at.
+        replies: list[tuple[int, Done]] = []
+        for env in envs:
+            bell = self._wires[env].answered
+            while not bell.take():
+                ready = self._wires.wait_for(env, deadline)
+                if self._wires.is_rare(ready):
+                    return self._heard(replies)
+                if not ready:
+                    return Heard(replies, (), ())
+            replies.append((env, self._answer(env)))
+        return Heard(replies, (), ())
+
+    def _await_any(self, deadline: Deadline) -> Heard:
+        ready = self._wires.wait_for(None, deadline)
+        replies = self._taken()
+        return self._heard(replies) if self._wires.is_rare(ready) else Heard(replies, (), ())
+
+    def _listen_to_all(self, deadline: Deadline) -> Heard:
+        bells = [self._wires[env].answered.fileno() for env in self._workers]
+        heard = heard_on_channels(self._workers, bells, deadline)
+        return heard._replace(replies=self._taken())
+
+    def _taken(self) -> list[tuple[int, Done]]:
+        envs = [env for env, request in enumerate(self._open) if request]
+        return [(env, self._answer(env)) for env in envs if self._wires[env].answered.take()]
+
+    def _answer(self, env: int) -> Done:
+        self._open[env] = 0
+        return Done(request=self.slots.word(env, ANSWERED), result=IN_SLOT)
+
+    def _heard(self, replies: Sequence[tuple[int, Done]]) -> Heard:
+        self._wires.take_nudge()
+        ready = self._wires.rare()
+        found = {env: worker for env, worker in self._workers.items() if _is_in(worker, ready)}
+        heard = heard_on_channels(found, (), Deadline.after(0.0))
+        # What was answered before a worker went counts.
+        late = [
+            (env, self._answer(env))
+            for env in heard.gone
+            if self._open[env] and self._wires[env].answered.take()
+        ]
+        return heard._replace(replies=[*replies, *late])
+
+    def nudge(self) -> None:
+        """Let a `listen` in another thread return."""
+        self._wires.nudge()
+
+    def collect(self, deliveries: list[Delivery]) -> list[Delivery]:
+        """Return deliveries whose results are copies of what lies in the slots."""
+        return [
+            each._replace(result=self._copy(each)) if each.result is IN_SLOT else each
+            for each in deliveries
+        ]
+
+    def _copy(self, delivery: Delivery) -> Any:
+        env = delivery.env
+        operation = BY_CODE[self.slots.word(env, OPERATION)]
+        following, root = (self._read(env, which) for which in (FOLLOWING, ROOT))
+        match operation:
+            case Operation.STEP | Operation.PRIVATE_STEP:
+                return following
+            case Operation.PRIVATE_RESET:
+                return root
+            case Operation.RESET:
+                return merged(delivery.given, _present(root), self.slots.layout.masks)
+            case Operation.STEP_AND_MAYBE_RESET:
+                dropped = self.slots.layout.dropped
+                return following, merged(delivery.given, _present(root), dropped)
+            case Operation.STEP_THEN_RESET:
+                return following, root
+            case Operation.SET_SEED:
+                raise AssertionError("never in slots")
+
+    def _read(self, env: int, which: int) -> Values | None:
+        bits = self.slots.word(env, which)
+        shelf = self.slots.following if which == FOLLOWING else self.slots.root
+        return shelf.read(env, bits) if bits else None
+
+    def last_root(self, env: int) -> Values | None:
+        """Return a copy of what `env` last showed of a root; None while its worker has the slot."""
+        if self._open[env]:
+            return None
+        root = self._read(env, ROOT)
+        return self._read(env, FOLLOWING) if root is None else root
+
+    def settle(self, env: int, request: int) -> None:
+        """Take note of a reply that came over the channel."""
+        if self._open[env] == request:
+            self._open[env] = 0
+
+    def lose(self, env: int) -> None:
+        """Listen to `env` no more; what was half written into its slot is never read."""
+        worker = self._workers.pop(env, None)
+        if worker is not None:
+            self._wires.forget(worker)
+
+
+def open_line(
+    workers: Sequence[Worker], wires: Wires | None, built: Sequence[Built], *, strict: bool
+) -> SlotLine | None:
+    """Return the line through slots; None, with the wires released, if the specs do not allow it.
+
+    Raises:
+        ValueError: they do not and `strict` is set.
+    """
+    if wires is None:
+        return None
+    try:
+        layout = layout_of([one.specs for one in built], built[0].reset_keys)
+    except NotStatic as error:
+        if strict:
+            raise ValueError(f"exchange='shm' cannot hold what these envs show: {error}") from None
+        _LOG.info("data travels by value: %s", error)
+        for worker in workers:
+            channel.send(worker.end, Attach(layout=None))
+        wires.release()
+        return None
+    return SlotLine(workers, wires, layout, strict=strict)
+
+
+def _present(values: Values | None) -> Values:
+    assert values is not None
+    return values
+
+
+def _is_in(worker: Worker, ready: Collection[int]) -> bool:
+    return worker.end.fileno() in ready or any(fd in ready for fd in worker.sentinels)

@@ -1,0 +1,154 @@
+"""What a pool with slots and its worker processes share, and the owner's way of waiting on it."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from reference_impl.core.arena import Arena
+from reference_impl.core.bell import Bell
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from reference_impl.core.clock import Deadline
+    from reference_impl.pool.workers import Worker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """One worker's part, sent along with its arguments.
+
+    Attributes:
+        index: its env.
+        arena: the memory; it has its size once the worker is told the layout.
+        asked: rings when a command was written.
+        answered: rings when the command was carried out.
+    """
+
+    index: int
+    arena: Arena
+    asked: Bell
+    answered: Bell
+
+    def release(self) -> None:
+        """Close this process's descriptors."""
+        self.arena.release()
+        self.asked.release()
+        self.answered.release()
+
+
+class Wires:
+    """The owner's side: all wires, a nudge, and what it takes to wait on them."""
+
+    def __init__(self, num_envs: int) -> None:
+        self.arena: Final = Arena()
+        self._members = [
+            Wire(index=env, arena=self.arena, asked=Bell(), answered=Bell())
+            for env in range(num_envs)
+        ]
+        self._nudge = Bell()
+        # Guards `_users` and the release: without it a thread could poll a number that another has
+        # just closed and a third got again for something else.
+        self._lock = threading.Lock()
+        self._users = 0
+        self._released = False
+        # Ends of workers and whole messages: rare, and watched beside every wait for a bell.
+        self._rare: select.epoll | None = None
+        self._any = select.poll()
+        self._each: list[select.poll] = []
+
+    def __getitem__(self, env: int) -> Wire:
+        return self._members[env]
+
+    def bells_of_others(self, env: int) -> tuple[Bell, ...]:
+        """Return the bells that the worker of `env` has no use for."""
+        others = (wire for wire in self._members if wire.index != env)
+        return (self._nudge, *(bell for wire in others for bell in (wire.asked, wire.answered)))
+
+    def connect(self, workers: Mapping[int, Worker]) -> None:
+        """Begin to watch the workers' channels and ends."""
+        self._rare = select.epoll()
+        self._rare.register(self._nudge.fileno(), select.EPOLLIN)
+        for worker in workers.values():
+            for fd in (worker.end.fileno(), *worker.sentinels):
+                if fd >= 0:
+                    self._rare.register(fd, select.EPOLLIN)
+        self._any.register(self._rare.fileno(), select.POLLIN)
+        for wire in self._members:
+            self._any.register(wire.answered.fileno(), select.POLLIN)
+            one = select.poll()
+            one.register(wire.answered.fileno(), select.POLLIN)
+            one.register(self._rare.fileno(), select.POLLIN)
+            self._each.append(one)
+
+    def forget(self, worker: Worker) -> None:
+        """Watch a worker no more that is over: it would be ready for ever."""
+        with self.held() as held:
+            if held and self._rare is not None:
+                for fd in (worker.end.fileno(), *worker.sentinels):
+                    with contextlib.suppress(OSError, ValueError):  # closed, hence not watched
+                        self._rare.unregister(fd)
+
+    def nudge(self) -> None:
+        """Wake whoever waits."""
+        with self.held() as held:
+            if held:
+                self._nudge.ring()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[bool]:
+        """Keep the descriptors from being released; false if they are."""
+        with self._lock:
+            held = not self._released
+            self._users += held
+        try:
+            yield held
+        finally:
+            if held:
+                with self._lock:
+                    self._users -= 1
+                    if self._released and not self._users:
+                        self._close()
+
+    def wait_for(self, env: int | None, deadline: Deadline) -> set[int]:
+        """Wait for the answer of `env`, or any (None), or something rare; return what is readable.
+
+        Called while held; returns no bell that did not ring, and takes none.
+        """
+        left = deadline.left()
+        poller = self._any if env is None else self._each[env]
+        milliseconds = None if left is None else -int(-left * 1000 // 1)
+        return {fd for fd, _ in poller.poll(milliseconds)}
+
+    def rare(self) -> Collection[int]:
+        """Return the descriptors of channels and processes that are ready, without waiting."""
+        assert self._rare is not None
+        return {fd for fd, _ in self._rare.poll(0)} - {self._nudge.fileno()}
+
+    def is_rare(self, ready: Collection[int]) -> bool:
+        """Return whether something rare is among what `wait_for` returned."""
+        return self._rare is not None and self._rare.fileno() in ready
+
+    def take_nudge(self) -> None:
+        """Hear no nudge before the next one."""
+        self._nudge.take()
+
+    def release(self) -> None:
+        """Close all descriptors, now or when nobody waits on them any more."""
+        with self._lock:
+            if self._released:
+                return
+            self._released = True
+            if not self._users:
+                self._close()
+
+    def _close(self) -> None:
+        for wire in self._members:
+            wire.release()
+        self._nudge.release()
+        if self._rare is not None:
+            self._rare.close()
