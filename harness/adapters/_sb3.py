@@ -7,32 +7,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from harness.model import probe
+from harness.adapters._gymnasium_env import ENDS, FLAT, GymnasiumProbe
 from harness.ports import pool as port
 from harness.ports.backend import Backend
 from harness.ports.pool import Batch, Floats
-
-
-class _Probe(gymnasium.Env[Floats, Floats]):
-    def __init__(self, factory: port.EnvFactory) -> None:
-        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (probe.WIDTH,))
-        self.action_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
-        self._env = factory()
-
-    def reset(self, *, seed: int | None = None, **_: Any) -> tuple[Floats, dict[str, Any]]:
-        return self._env.reset(seed), {}
-
-    def step(self, action: Floats) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        return *self._env.step(float(action[0])), {}
-
-    def close(self) -> None:
-        self._env.close()
 
 
 class _Pool:
@@ -59,7 +44,7 @@ class _Pool:
             reward=reward,
             terminated=done & ~truncated,
             truncated=done & truncated,
-            final_observation=np.stack(final),
+            final_observation=final,
             handed=(observation, reward, done, *final),
         )
 
@@ -79,12 +64,20 @@ class _Pool:
 def backend_of(
     name: str,
     capabilities: port.PoolCapabilities,
-    make: Callable[[list[Callable[[], gymnasium.Env[Floats, Floats]]], port.PoolSetup], Any],
+    make: Callable[[list[Callable[[], gymnasium.Env[Any, Floats]]], port.PoolSetup], Any],
 ) -> Backend:
     """The backend of one of the two, which `make` builds from functions that make its envs."""
+    payloads = {
+        "payload": FLAT,
+        # Who sees `terminated and truncated` is told of a termination: that is how it is documented.
+        "ends": ENDS - {"both"},
+    }
+    capabilities = replace(capabilities, setup={**payloads, **capabilities.setup})
 
     def build(setup: port.PoolSetup, factories: Sequence[port.EnvFactory], _: float) -> _Pool:
-        return _Pool(make([functools.partial(_Probe, factory) for factory in factories], setup))
+        return _Pool(
+            make([functools.partial(GymnasiumProbe, factory) for factory in factories], setup)
+        )
 
     return Backend(
         name=name,

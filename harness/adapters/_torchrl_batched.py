@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from harness.adapters.tensordict_pool import Dialect, pool_port
+from harness.payloads.tensordict_env import ENDS, PAYLOADS
 from harness.ports.backend import Backend
 from harness.ports.pool import PoolCapabilities
 
@@ -24,7 +25,13 @@ def backend_of(name: str, setup: Mapping[str, frozenset[str]], dialect: Dialect)
     """The backend of one of the two; `setup` is what it accepts that the other does not."""
     capabilities = PoolCapabilities(
         verbs=frozenset({"reset_where", "seed", "rollout"}),
-        setup={"exchange": frozenset(USE_BUFFERS), "host": _HOSTS, **setup},
+        setup={
+            "exchange": frozenset(USE_BUFFERS),
+            "host": _HOSTS,
+            "payload": PAYLOADS,
+            "ends": ENDS,
+            **setup,
+        },
     )
     return Backend(
         name=name,

@@ -9,21 +9,21 @@ from importlib.metadata import version
 import gymnasium
 import numpy as np
 
-from harness.adapters.gymnasium import _STEP, _GymnasiumProbe, _Pool
+from harness.adapters import _gymnasium_env as form
+from harness.adapters.gymnasium import _Pool
 from harness.ports import pool as port
 from harness.ports.backend import Backend
 
 
 class _SyncPool(_Pool):
     def __init__(self, setup: port.PoolSetup, envs: Sequence[port.EnvFactory], _: float) -> None:
-        probes = [functools.partial(_GymnasiumProbe, factory) for factory in envs]
+        probes = [functools.partial(form.GymnasiumProbe, factory) for factory in envs]
         self._envs = gymnasium.vector.SyncVectorEnv(probes)
         self._index = range(setup.num_envs)
 
     def step(self, actions: port.Floats) -> port.Batch:
         column = np.asarray(actions, dtype=np.float32).reshape(-1, 1)
-        data = dict(zip(_STEP, self._envs.step(column), strict=False))
-        return port.Batch(env_index=self._index, **data)
+        return self._batch(*self._envs.step(column)[:4])
 
     def worker_pids(self) -> list[int]:
         return []
@@ -31,7 +31,11 @@ class _SyncPool(_Pool):
 
 _CAPABILITIES = port.PoolCapabilities(
     verbs=frozenset({"reset_where", "seed"}),
-    setup={"transport": frozenset({"thread"})},
+    setup={
+        "transport": frozenset({"thread"}),
+        "payload": form.FLAT | {"nested"},
+        "ends": form.ENDS,
+    },
     autoreset="next_step",
 )
 backend = Backend(

@@ -12,7 +12,7 @@ from tensordict import TensorDict
 
 from harness.adapters.tensordict_pool import Dialect, pool_port
 from harness.adapters.tensordict_weights import stamps
-from harness.payloads.tensordict_env import env_makers
+from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
 from harness.ports.backend import Backend, Hook
 from harness.ports.pool import (
     Channel,
@@ -46,6 +46,8 @@ POOL_CAPABILITIES = PoolCapabilities(
         "stack": frozenset({"dense", "maybe_dense", "lazy"}),
         "start_method": _START_METHODS,
         "host": frozenset({"bare", "transformed", "collector"}),
+        "payload": PAYLOADS,
+        "ends": ENDS,
     },
     channels={"process": frozenset({*_PUBLIC, *_READER}), "thread": _PUBLIC},
     transfers={"process": frozenset({"commands", "results"})},

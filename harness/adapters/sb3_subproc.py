@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from stable_baselines3.common.vec_env import SubprocVecEnv
 
+from harness.adapters._gymnasium_env import FLAT
 from harness.adapters._sb3 import backend_of
 from harness.ports.pool import PoolCapabilities
 
 _CAPABILITIES = PoolCapabilities(
     verbs=frozenset({"send", "seed"}),
-    setup={"start_method": frozenset({"fork", "spawn", "forkserver"})},
+    setup={
+        "start_method": frozenset({"fork", "spawn", "forkserver"}),
+        "payload": FLAT | {"reward_array"},
+    },
     closes_by_itself=False,  # it has no finalizer, and nothing promises that dropping it is enough
 )
 backend = backend_of(

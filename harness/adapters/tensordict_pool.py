@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from tensordict import LazyStackedTensorDict, NonTensorStack, TensorDictBase, lazy_stack
+from tensordict import NonTensorStack, TensorDictBase, lazy_stack
 from tensordict.nn import TensorDictModuleBase
 from torchrl.collectors import Collector
 from torchrl.envs import Compose, RewardSum, StepCounter, TransformedEnv
 
+from harness.adapters.tensordict_rows import layout_of, tensors
 from harness.ports.pool import (
     Batch,
     Bools,
@@ -110,7 +111,8 @@ class TensorDictPool:
     ) -> None:
         self._dialect = dialect
         self.remarks = dialect.remarks(setup, deadline_s)
-        self._num_envs = setup.num_envs
+        self._layout = layout_of(setup.payload)
+        self._children = setup.num_envs // self._layout.lanes
         self._stack = lazy_stack if setup.stack == "lazy" else torch.stack
         self._pool = dialect.build(setup, factories, deadline_s)
         self._env = self._pool
@@ -123,32 +125,31 @@ class TensorDictPool:
     def reset(self) -> Batch:
         """Reset every env."""
         self._root = self._env.reset()
-        return _after_reset(self._root)
+        return self._after_reset(self._root)
 
     def reset_where(self, mask: Bools) -> Batch:
         """Reset with `_reset`, which shares the mask's memory: a write to it reaches the caller."""
         request = self._current()
-        request.set("_reset", torch.from_numpy(mask).unsqueeze(-1))
+        self._layout.mask(request, mask)
         self._root = self._env.reset(request)
-        return _after_reset(self._root)
+        return self._after_reset(self._root)
 
     def step(self, actions: Floats) -> Batch:
         """One `step_and_maybe_reset` of the host."""
         done, self._root = self._env.step_and_maybe_reset(self._with_actions(actions))
-        return _after_step(done, self._root)
+        return self._after_step(done, self._root)
 
     def send(self, actions: Floats) -> None:
         """Send `step_and_maybe_reset` to every env of the bare pool."""
         request = self._with_actions(actions)
-        request.set("env_index", NonTensorStack(*range(self._num_envs)))
+        request.set("env_index", NonTensorStack(*range(self._children)))
         self._pool.async_step_and_maybe_reset_send(request)
 
     def recv(self, *, min_get: int, timeout_s: float | None) -> Batch:
         """Receive at least `min_get` results of the bare pool."""
         done, root = self._pool.async_step_and_maybe_reset_recv(min_get, timeout=timeout_s)
-        batch = _after_step(done, root)
-        self._merge(root, batch.env_index)
-        return batch
+        self._merge(root, _children(root))
+        return self._after_step(done, root)
 
     def seed(self, value: int) -> None:
         """Seed the outermost env, which hands seeds on."""
@@ -159,13 +160,13 @@ class TensorDictPool:
         if self._collector is None:
             self._collector = Collector(
                 self._pool,
-                RequestPolicy(self._num_envs),
+                RequestPolicy(self._children),
                 frames_per_batch=frames,
                 total_frames=-1,
                 auto_register_policy_transforms=False,  # left out, it warns
             )
             self._batches = iter(self._collector)
-        return _after_rollout(next(self._batches))
+        return self._after_rollout(next(self._batches))
 
     def close(self) -> None:
         """Close the outermost object, as a user would."""
@@ -194,18 +195,54 @@ class TensorDictPool:
 
     def _with_actions(self, actions: Floats) -> Any:
         request = self._current()
-        taken = torch.from_numpy(np.asarray(actions, dtype=np.float32).reshape(-1, 1).copy())
-        return request.set("action", taken)
+        self._layout.act(request, actions)
+        return request
 
-    def _merge(self, root: Any, env_index: Sequence[int]) -> None:
-        """Make these rows the current roots of their envs."""
-        if list(env_index) == list(range(self._num_envs)):
+    def _merge(self, root: Any, children: Sequence[int]) -> None:
+        """Make these the current roots of their children."""
+        if list(children) == list(range(self._children)):
             self._root = root
             return
         roots = [_alike(each) for each in self._root.unbind(0)]
-        for row, env in enumerate(env_index):
-            roots[env] = _alike(root[row])
+        for row, child in enumerate(children):
+            roots[child] = _alike(root[row])
         self._root = self._stack(roots)
+
+    def _after_reset(self, root: Any) -> Batch:
+        return Batch(
+            env_index=self._layout.envs(_children(root)),
+            observation=self._layout.observations(root),
+            handed=tensors(root),
+        )
+
+    def _after_step(self, done: Any, root: Any) -> Batch:
+        layout = self._layout
+        return Batch(
+            env_index=layout.envs(_children(root)),
+            observation=layout.observations(root),
+            handed=(*tensors(done), *tensors(root)),
+            **self._transition(done),
+        )
+
+    def _after_rollout(self, batch: Any) -> Batch:
+        """Rows of a [children, time] batch, child by child."""
+        children, steps = batch.shape
+        return Batch(
+            env_index=_children(batch, [env for env in range(children) for _ in range(steps)]),
+            observation=self._layout.observations(batch),
+            handed=tensors(batch),
+            **self._transition(batch),
+        )
+
+    def _transition(self, done: Any) -> dict[str, Any]:
+        layout = self._layout
+        return {
+            "action": layout.column(done, "action"),
+            "reward": layout.column(done, "reward", "next"),
+            "terminated": layout.column(done, "terminated", "next"),
+            "truncated": layout.column(done, "truncated", "next"),
+            "final_observation": layout.observations(done, "next"),
+        }
 
 
 def _alike(root: Any) -> Any:
@@ -213,65 +250,12 @@ def _alike(root: Any) -> Any:
     return root.exclude("action").to("cpu")
 
 
-def _after_reset(root: Any) -> Batch:
-    return Batch(
-        env_index=_env_index(root),
-        observation=_matrix(root, "observation"),
-        handed=_tensors(root),
-    )
-
-
-def _after_step(done: Any, root: Any) -> Batch:
-    return Batch(
-        env_index=_env_index(root),
-        observation=_matrix(root, "observation"),
-        action=_column(done, "action"),
-        reward=_column(done, ("next", "reward")),
-        terminated=_column(done, ("next", "terminated")),
-        truncated=_column(done, ("next", "truncated")),
-        final_observation=_matrix(done, ("next", "observation")),
-        handed=(*_tensors(done), *_tensors(root)),
-    )
-
-
-def _after_rollout(batch: Any) -> Batch:
-    """Rows of a [num_envs, time] batch, env by env."""
-    num_envs, steps = batch.shape
-    return Batch(
-        env_index=_env_index(batch, [env for env in range(num_envs) for _ in range(steps)]),
-        observation=_matrix(batch, "observation"),
-        action=_column(batch, "action"),
-        reward=_column(batch, ("next", "reward")),
-        terminated=_column(batch, ("next", "terminated")),
-        truncated=_column(batch, ("next", "truncated")),
-        final_observation=_matrix(batch, ("next", "observation")),
-        handed=_tensors(batch),
-    )
-
-
-def _env_index(rows: Any, silent: Sequence[int] = ()) -> list[int]:
-    """What the pool says which envs these are; without a word, `silent`, or all envs in order."""
+def _children(rows: Any, silent: Sequence[int] = ()) -> list[int]:
+    """What the pool says which children these are; without a word, `silent`, or all in order."""
     said = rows.get("env_index", None)
     if said is None:
         return list(silent or range(rows.shape[0]))
-    return [int(index) for index in np.asarray(said.tolist()).reshape(-1)]
-
-
-def _tensors(tensordict: Any) -> tuple[Any, ...]:
-    """All tensors as they were handed out: a lazy stack would stack copies when asked for one."""
-    lazy = isinstance(tensordict, LazyStackedTensorDict)
-    rows = tensordict.tensordicts if lazy else (tensordict,)
-    leaves = (leaf for row in rows for leaf in row.values(include_nested=True, leaves_only=True))
-    return tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
-
-
-def _matrix(tensordict: Any, key: str | tuple[str, ...]) -> Floats:
-    """[rows, width]."""
-    value = tensordict.get(key)
-    rows: Floats = value.detach().cpu().reshape(-1, value.shape[-1]).numpy()
-    return rows
-
-
-def _column(tensordict: Any, key: str | tuple[str, ...]) -> Any:
-    """[rows]."""
-    return tensordict.get(key).detach().cpu().reshape(-1).numpy()
+    one_a_child = np.asarray(said.tolist()).reshape(rows.shape[0], -1)
+    if silent:
+        return [int(index) for index in one_a_child.reshape(-1)]
+    return [int(index) for index in one_a_child[:, 0]]

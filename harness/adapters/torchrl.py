@@ -15,7 +15,7 @@ from torchrl.weight_update import MultiProcessWeightSyncScheme, SharedMemWeightS
 
 from harness.adapters.tensordict_pool import Dialect, pool_port
 from harness.adapters.tensordict_weights import stamps
-from harness.payloads.tensordict_env import env_makers
+from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
 from harness.ports.backend import Backend
 from harness.ports.pool import (
     Channel,
@@ -206,6 +206,8 @@ backend = Backend(
                 "stack": frozenset({"dense", "maybe_dense", "lazy"}),
                 "start_method": _START_METHODS,
                 "host": frozenset({"bare", "transformed", "collector"}),
+                "payload": PAYLOADS,
+                "ends": ENDS,
             },
             channels={"process": frozenset({"results/owner/reader", "results/owner/public"})},
             transfers={"process": frozenset({"commands", "results"})},

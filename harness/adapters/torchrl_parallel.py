@@ -30,9 +30,10 @@ def _start_bound_s(setup: PoolSetup) -> float:
 def _build(setup: PoolSetup, factories: Sequence[EnvFactory], deadline_s: float) -> Any:
     torchrl_utils.BATCHED_PIPE_TIMEOUT = _start_bound_s(setup)
     use_buffers = USE_BUFFERS[setup.exchange]
+    makers = env_makers(factories)
     pool = ParallelEnv(
-        setup.num_envs,
-        env_makers(factories),
+        len(makers),
+        makers,
         use_buffers=use_buffers,
         # Else it makes an env of each in the caller's process too, and a fault of a worker strikes there.
         metadata_from_workers=use_buffers is False,

@@ -14,7 +14,8 @@ from harness.ports.pool import EnvFactory, PoolSetup
 
 
 def _build(setup: PoolSetup, factories: Sequence[EnvFactory], _: float) -> Any:
-    pool = SerialEnv(setup.num_envs, env_makers(factories), use_buffers=USE_BUFFERS[setup.exchange])
+    makers = env_makers(factories)
+    pool = SerialEnv(len(makers), makers, use_buffers=USE_BUFFERS[setup.exchange])
     pool.start()  # left to itself it makes its envs in the first reset
     return pool
 

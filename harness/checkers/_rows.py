@@ -76,6 +76,8 @@ def _row(plain: Mapping[str, Any], *, is_rollout: bool) -> Row:
 def _decoded(entries: Any) -> tuple[Observation | None, str | None]:
     if entries is None:
         return None, None
+    if isinstance(entries, str):  # the driver could not read it: this is why
+        return None, entries
     try:
         return probe.decode(entries), None
     except (ValueError, TypeError) as error:

@@ -20,10 +20,12 @@ class Model:
     Attributes:
         horizon: the episode length of env 0.
         same_step: an env whose episode ended is reset within the step that ended it.
+        ends: how episodes end, as the setup says.
     """
 
     horizon: int
     same_step: bool
+    ends: str = "split"
 
     def is_last(self, env: int, step: int) -> bool:
         """Whether an episode of this env ends at this step."""
@@ -103,9 +105,9 @@ class Model:
         if landed.step > probe.horizon(self.horizon, env):
             yield f"step {landed.step} is beyond the episode's end"
         yield from _reward(row.reward, probe.reward(env, landed.step))
-        terminates = probe.terminates(env)
-        yield from _unless("terminated", row.terminated, last and terminates)
-        yield from _unless("truncated", row.truncated, last and not terminates)
+        terminated, truncated = probe.ending(self.ends, env, landed.episode)
+        yield from _unless("terminated", row.terminated, last and terminated)
+        yield from _unless("truncated", row.truncated, last and truncated)
 
     def _reset_row(self, row: Row) -> Iterator[str]:
         yield from _reward(row.reward, 0.0)

@@ -20,6 +20,7 @@ def check(history: History) -> Judgement:
     model = Model(
         horizon=int(history.setup["horizon"]),
         same_step=history.properties.get("autoreset", "same_step") == "same_step",
+        ends=str(history.setup.get("ends", "split")),
     )
     findings: list[Finding] = []
     judged = 0

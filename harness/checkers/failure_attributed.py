@@ -11,12 +11,12 @@ from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
 
 NAME = "failure_attributed"
-FAULTS = frozenset({"raise", "exit", "signal", "bad_weights"})
+FAULTS = frozenset({"raise", "exit", "signal", "bad_weights", "bad_reply"})
 
 DEATH = re.compile(
     r"died|dead|exit|killed|signal|terminated|closed|EOF|broken pipe|reset by peer", re.IGNORECASE
 )
-MISMATCH = re.compile(r"shape|size|key|missing|unexpected", re.IGNORECASE)
+MISMATCH = re.compile(r"shape|size|key|missing|unexpected|dtype|\btypes?\b", re.IGNORECASE)
 OPERATION = re.compile(
     r"step|reset|send|recv|receiv|forward|update|apply|load|construct|creat|start|rollout",
     re.IGNORECASE,
@@ -91,7 +91,9 @@ def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator
     markers = _markers(history, record)
     told = f"{named(report)} raised {error_message(report)}"
     match record.name:
-        case "raise" if markers and not any(m in _everything(report) for m in markers):
+        case "raise" | "bad_reply" if markers and not any(
+            m in _everything(report) for m in markers
+        ):
             yield _finding(
                 f"{told}: it does not carry the first cause ({markers[0]}); "
                 "a serial env raises the cause itself",
@@ -101,9 +103,18 @@ def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator
         case "exit" | "signal" if not DEATH.search(_statements(report)):
             text = f"{told}: it does not say that the worker died"
             yield _finding(text, Contract.EQUIVALENCE, report)
-        case "bad_weights" if not MISMATCH.search(_statements(report)):
-            text = f"{told}: it does not say which key or shape was wrong"
+        case "bad_weights" | "bad_reply" if not (_raises(record, markers) or _tells(report)):
+            text = f"{told}: it does not say which key, shape or type was wrong"
             yield _finding(text, Contract.EQUIVALENCE, report)
+
+
+def _raises(record: FaultRecord, markers: list[str]) -> bool:
+    """Whether a bad reply is one that raises by itself, with words of its own."""
+    return record.name == "bad_reply" and bool(markers)
+
+
+def _tells(report: Operation) -> bool:
+    return bool(MISMATCH.search(_statements(report)))
 
 
 def _naming(history: History, record: FaultRecord, report: Operation) -> Iterator[Finding]:

@@ -180,7 +180,7 @@ class GateServer:
             armed.stopping = peer
         elif rule.order == "signal" or self._leaves(rule, message):
             peer.doomed = armed
-        told = {"signal": rule.signal, "how": rule.how, "code": rule.code}
+        told = {"signal": rule.signal, "how": rule.how, "code": rule.code, "defect": rule.defect}
         told["leaves"] = peer.doomed is armed
         _say(peer, {"order": rule.order, "fault": rule.fault, **told})
 

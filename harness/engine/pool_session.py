@@ -12,7 +12,7 @@ from harness.engine.held import Held
 from harness.engine.loader import backend_of
 from harness.engine.session import Session
 from harness.model.plain import from_plain
-from harness.model.probe import WIDTH
+from harness.payloads import forms
 from harness.payloads.env import CountingEnvFactory
 from harness.ports import pool as port
 
@@ -35,7 +35,13 @@ class PoolSession(Session):
         """Build the pool over probe envs."""
         setup = from_plain(port.PoolSetup, self.request.setup)
         factories = [
-            CountingEnvFactory(env_index=i, base_horizon=setup.horizon, link=self.link)
+            CountingEnvFactory(
+                env_index=i,
+                base_horizon=setup.horizon,
+                link=self.link,
+                payload=setup.payload,
+                ends=setup.ends,
+            )
             for i in range(setup.num_envs)
         ]
         closing = [verb.within_s for verb in self.request.verbs() if verb.do == "shutdown"]
@@ -115,7 +121,7 @@ class PoolSession(Session):
             self.journal.write("observe", "held", digests=digests)
 
     def _received(self, batch: port.Batch) -> dict[str, Any]:
-        result = rows(batch)
+        result = rows(batch, self.request.setup.get("payload", "plain"))
         return {**result, **self._held.take(batch)}
 
     def _release(self) -> dict[str, Any]:
@@ -127,8 +133,8 @@ def _floats(values: list[int]) -> port.Floats:
     return np.array(values, dtype=np.float32)
 
 
-def rows(batch: port.Batch) -> dict[str, Any]:
-    """A batch as JSON rows, one an env.
+def rows(batch: port.Batch, payload: port.Payload = "plain") -> dict[str, Any]:
+    """A batch as JSON rows, one an env; observations as the records that they hold, or why they hold none.
 
     Raises:
         TypeError: it is no batch, or a column of it has another shape than the port says.
@@ -139,23 +145,36 @@ def rows(batch: port.Batch) -> dict[str, Any]:
     columns = (field for field in fields(batch) if field.name != "handed")
     for field in columns:
         column = getattr(batch, field.name)
-        wanted = (count, WIDTH) if field.name.endswith("observation") else (count,)
-        if column is not None and np.shape(column) != wanted:
-            problem = f"has shape {list(wanted)}, got {list(np.shape(column))}"
+        if column is None:
+            continue
+        shape = (len(column),) if field.name.endswith("observation") else np.shape(column)
+        if shape != (count,):
+            problem = f"has shape {[count]}, got {list(shape)}"
             raise TypeError(f"Batch.{field.name} {problem}")
-    return {"rows": [_row(batch, i) for i in range(len(batch.env_index))]}
+    return {"rows": [_row(batch, i, payload) for i in range(count)]}
 
 
-def _row(batch: port.Batch, i: int) -> dict[str, Any]:
+def _row(batch: port.Batch, i: int, payload: port.Payload) -> dict[str, Any]:
     def entry(column: Any) -> Any:
         return None if column is None else np.asarray(column[i]).tolist()
 
+    env = int(batch.env_index[i])
     return {
-        "env": int(batch.env_index[i]),
-        "obs": entry(batch.observation),
+        "env": env,
+        "obs": _record(batch.observation, i, payload, env),
         "action": entry(batch.action),
         "reward": entry(batch.reward),
         "terminated": entry(batch.terminated),
         "truncated": entry(batch.truncated),
-        "final": entry(batch.final_observation),
+        "final": _record(batch.final_observation, i, payload, env),
     }
+
+
+def _record(column: Any, i: int, payload: port.Payload, env: int) -> list[float] | str | None:
+    """What an observation says; the reason, if it cannot be read."""
+    if column is None:
+        return None
+    try:
+        return forms.read(forms.form_of(payload, env), column[i])
+    except ValueError as error:
+        return f"{error}"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from harness.faults.common import Common, Gated
 from harness.model.gate import Exit as How
+from harness.model.gate import ReplyDefect
 from harness.model.scenario import Placement
 from harness.ports.faults import Stage
 from harness.ports.weights import Defect
@@ -58,6 +59,32 @@ class Stall(Gated):
     def arm(self, stage: Stage) -> None:
         """Have the gate hold whoever comes there."""
         self.arm_gate(stage, "hold")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadReply(Gated):
+    """The env's reply to its k-th reset or step is not what it has promised, once.
+
+    Attributes:
+        defect: an observation with an entry too many, of a wider type, or with a key missing; or an entry
+            beside it that cannot be pickled.
+    """
+
+    defect: ReplyDefect
+    fault: Literal["bad_reply"] = "bad_reply"
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """A thread pickles nothing, and only a dictionary has keys."""
+        del capabilities
+        if self.defect == "unpicklable" and setup.get("transport", "process") == "thread":
+            return "nothing is pickled between threads"
+        if self.defect == "missing_key" and setup.get("payload", "plain") != "nested":
+            return "no key can be missing where an observation is one array"
+        return None
+
+    def arm(self, stage: Stage) -> None:
+        """Have the gate give the order."""
+        self.arm_gate(stage, "spoil", defect=self.defect)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

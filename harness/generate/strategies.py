@@ -24,12 +24,14 @@ BLOCKS_MAX = 8  # those for which there is room are taken
 LEFT_OUT_MAX = 4  # of the kinds: most blocks need two or three of them
 FRAMES_PER_ENV = st.integers(3, 6)
 VERBS = frozenset(tagged(PoolVerb, "do"))
-FAULTS = frozenset(tagged(PoolFault, "fault"))
+NOT_DRAWN = frozenset({"bad_reply"})  # no block has them yet
+FAULTS = frozenset(tagged(PoolFault, "fault")) - NOT_DRAWN
 INDISPENSABLE = frozenset({"reset", "shutdown"})
 WEIGHTS: Mapping[str, tuple[str, ...]] = {
     "transport": ("thread", "thread", "thread", "process"),  # a process costs more to start
     "host": ("bare", "bare", "transformed", "collector"),  # most blocks need a bare pool
     "start_method": ("fork",),  # the others start an interpreter, which takes seconds
+    "payload": ("plain",),
 }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Order = Literal["go", "raise", "exit", "signal", "hold"]
+Order = Literal["go", "raise", "exit", "signal", "hold", "spoil"]
+ReplyDefect = Literal["unpicklable", "shape", "dtype", "missing_key"]
 Exit = Literal["sys_exit", "os_exit"]
 
 
@@ -17,12 +18,14 @@ class GateRule:
         fault: id of the fault this rule carries out.
         role: `worker` (any) or `worker:INDEX`.
         op: the worker's operation.
-        order: raise an exception, leave its process, send itself a signal, or wait until released.
+        order: raise an exception, leave its process, send itself a signal, wait until released, or spoil its
+            reply.
         k: which hit, from 1.
         edge: before or after the operation.
         signal: number of the signal, for `signal`; who stops is continued when the fault is released.
         how: by `sys.exit` or `os._exit`, for `exit`.
         code: exit code, for `exit`.
+        defect: what is wrong with the reply, for `spoil`.
     """
 
     fault: str
@@ -34,6 +37,7 @@ class GateRule:
     signal: int = 0
     how: Exit = "sys_exit"
     code: int = 0
+    defect: ReplyDefect = "shape"
 
     def meets(self, role: str, op: str, edge: str) -> bool:
         """Whether a probe at this point is one that the rule speaks of."""

@@ -90,3 +90,17 @@ def horizon(base: int, env_index: int) -> int:
 def terminates(env_index: int) -> bool:
     """Even envs end by termination, odd ones by truncation."""
     return env_index % 2 == 0
+
+
+def ending(ends: str, env_index: int, episode: int) -> tuple[bool, bool]:
+    """How an episode ends, as the setup's `ends` says: terminated, truncated."""
+    match ends:
+        case "truncated":
+            return False, True
+        case "both":
+            return True, True
+        case "by_turns":
+            terminated = terminates(env_index + episode)
+        case _:
+            terminated = terminates(env_index)
+    return terminated, not terminated

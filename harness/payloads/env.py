@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from harness.model import probe
-from harness.payloads.link import Link
-from harness.ports.pool import Floats
+from harness.payloads import forms, spoiling
+from harness.payloads.link import Link, Spoilt
+from harness.ports.pool import Ends, Payload
 
 DRAWS = 2**53  # exact in JSON, and too many for two draws to be equal by chance
 
@@ -17,12 +19,24 @@ DRAWS = 2**53  # exact in JSON, and too many for two draws to be equal by chance
 class CountingEnv:
     """Counts its own episodes and steps, so that its observations can be predicted.
 
-    It behaves as `harness.model.probe` says: env i lives for `horizon + i` steps, even envs
-    terminate, odd ones are truncated.
+    It behaves as `harness.model.probe` says: env i lives for `horizon + i` steps, and its episodes end
+    as `ends` says. Its observations are of the payload's form.
     """
 
-    def __init__(self, env_index: int, base_horizon: int, link: Link) -> None:
+    def __init__(
+        self,
+        env_index: int,
+        base_horizon: int,
+        link: Link,
+        payload: Payload = "plain",
+        ends: Ends = "split",
+    ) -> None:
         self.env_index = env_index
+        self.info: dict[str, Any] = {}
+        self._payload = payload
+        self._ends = ends
+        self._form = forms.form_of(payload, env_index)
+        self._reused: Any = None
         self._role = f"worker:{env_index}"
         self._horizon = probe.horizon(base_horizon, env_index)
         self._link = link
@@ -32,32 +46,30 @@ class CountingEnv:
         link.pass_gate(self._role, "construct")
         link.observe(self._role, "construct")
 
-    def reset(self, seed: int | None = None) -> Floats:
-        """Start the next episode, seeded anew if there is a seed: float32 [WIDTH]."""
+    def reset(self, seed: int | None = None) -> Any:
+        """Start the next episode, seeded anew if there is a seed: an observation of the form."""
         if seed is not None:
             self.seed(seed)
-        self._link.pass_gate(self._role, "reset")
+        spoilt = self._link.pass_gate(self._role, "reset")
         self._episode += 1
         self._step = 0
         draw = int(self._generator.integers(DRAWS))
         self._link.observe(self._role, "reset", episode=self._episode, step=0, draw=draw)
-        return self._observation(probe.NO_ACTION)
+        return self._observation(probe.NO_ACTION, spoilt)
 
-    def step(self, action: float) -> tuple[Floats, float, bool, bool]:
-        """Observation float32 [WIDTH], reward, terminated, truncated."""
-        self._link.pass_gate(self._role, "step")
+    def step(self, action: float) -> tuple[Any, Any, bool, bool]:
+        """Observation of the form, reward, terminated, truncated."""
+        spoilt = self._link.pass_gate(self._role, "step")
         self._step += 1
         taken = round(float(action))
         self._link.observe(self._role, "step", episode=self._episode, step=self._step, action=taken)
         over = self._step >= self._horizon
-        terminates = probe.terminates(self.env_index)
-        self._link.pass_gate(self._role, "step", "after")
-        return (
-            self._observation(taken),
-            probe.reward(self.env_index, self._step),
-            over and terminates,
-            over and not terminates,
-        )
+        terminated, truncated = probe.ending(self._ends, self.env_index, self._episode)
+        spoilt = self._link.pass_gate(self._role, "step", "after") or spoilt
+        reward: Any = probe.reward(self.env_index, self._step)
+        if self._payload == "reward_array":
+            reward = np.array([reward], dtype=np.float32)
+        return self._observation(taken, spoilt), reward, over and terminated, over and truncated
 
     def seed(self, value: int) -> None:
         """Seed the generator that it draws from at each reset."""
@@ -69,7 +81,7 @@ class CountingEnv:
         self._link.pass_gate(self._role, "close")
         self._link.observe(self._role, "close")
 
-    def _observation(self, action: int) -> Floats:
+    def _observation(self, action: int, spoilt: Spoilt | None) -> Any:
         entries = probe.encode(
             env_index=self.env_index,
             incarnation=os.getpid(),
@@ -77,7 +89,18 @@ class CountingEnv:
             step=self._step,
             action=action,
         )
-        return np.array(entries, dtype=np.float32)
+        fresh = forms.write(self._form, entries)
+        self.info = {}
+        if spoilt is not None:
+            fresh, self.info = spoiling.spoil(fresh, spoilt.defect, spoilt.marker)
+            self._link.record_effect(self._role, spoilt)
+        return fresh if self._payload != "reused" else self._written_over(fresh)
+
+    def _written_over(self, fresh: Any) -> Any:
+        if self._reused is None:
+            self._reused = fresh
+        np.copyto(self._reused, fresh)
+        return self._reused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +110,9 @@ class CountingEnvFactory:
     env_index: int
     base_horizon: int
     link: Link
+    payload: Payload = "plain"
+    ends: Ends = "split"
 
     def __call__(self) -> CountingEnv:
         """Build it."""
-        return CountingEnv(self.env_index, self.base_horizon, self.link)
+        return CountingEnv(self.env_index, self.base_horizon, self.link, self.payload, self.ends)

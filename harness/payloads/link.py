@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.model.gate import ReplyDefect
 from harness.model.history import EVENT_SCHEMA
 
 HOLD_BOUND_S = 120.0  # an abandoned probe goes on by itself; longer than a call may be open
@@ -24,6 +25,15 @@ HOLD_BOUND_S = 120.0  # an abandoned probe goes on by itself; longer than a call
 
 class ProbeError(RuntimeError):
     """What a probe raises when it is told to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoilt:
+    """An order to spoil the reply that comes next: what is wrong with it, and words to know it by."""
+
+    fault: str
+    defect: ReplyDefect
+    marker: str
 
 
 class Journal:
@@ -92,18 +102,18 @@ class Link:
         """Journal that the probe saw itself being called."""
         self._journal(role).write("observe", op, **data)
 
-    def pass_gate(self, role: str, op: str, edge: str = "before") -> None:
-        """Ask what to do here, and do it.
+    def pass_gate(self, role: str, op: str, edge: str = "before") -> Spoilt | None:
+        """Ask what to do here, and do it; spoiling the reply is left to the caller.
 
         Raises:
             ProbeError: the probe was told to fail.
             SystemExit: the probe was told to leave.
         """
         if op not in self.gated:
-            return
+            return None
         connection = self._connection()
         if connection is None:
-            return
+            return None
         thread = threading.current_thread() is not threading.main_thread()
         here = {"pid": os.getpid(), "thread": thread}
         answer = _ask(connection, {"role": role, "op": op, "edge": edge, **here})
@@ -111,16 +121,38 @@ class Link:
             # Nobody answered in time: a late answer must not be taken for the next one.
             connection.close()
             _here().gates[threading.get_ident()] = None
+        if answer.get("order") == "spoil":
+            return self._spoilt(role, op, answer)
         self._obey(role, op, answer)
         if answer.get("order") == "signal":
             with contextlib.suppress(OSError):  # the gate is closed: nobody counts any more
                 connection.sendall(b'{"survived": true}\n')
+        return None
+
+    def record_effect(self, role: str, spoilt: Spoilt) -> None:
+        """Journal that the reply is spoilt and about to be handed over."""
+        detail = f"replied with {spoilt.defect}"
+        self._journal(role).write(
+            "fault", "bad_reply", id=spoilt.fault, record="effect", detail=detail
+        )
 
     def own_fds(self) -> set[int]:
         """The descriptors that links opened in this process: a census must not count them."""
         here = _here()
         sockets = {s.fileno() for s in here.gates.values() if s is not None}
         return sockets | {journal.fd for journal in here.journals.values()}
+
+    def _spoilt(self, role: str, op: str, answer: dict[str, Any]) -> Spoilt:
+        fault, defect = str(answer["fault"]), answer["defect"]
+        marker = f"the reply of {role} to {op} was spoilt ({fault}): {defect}"
+        worker = int(role.partition(":")[2] or 0)
+        said: dict[str, Any] = (
+            {"marker": marker} if defect == "unpicklable" else {}
+        )  # others raise nothing themselves
+        self._journal(role).write(
+            "fault", "bad_reply", id=fault, record="reached", worker=worker, **said
+        )
+        return Spoilt(fault=fault, defect=defect, marker=marker)
 
     def _obey(self, role: str, op: str, answer: dict[str, Any]) -> None:
         order = answer.get("order")

@@ -16,6 +16,21 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 
+Rows = Any  # an array [n, ...], or a sequence of arrays or of mappings of arrays
+Payload = Literal[
+    "plain",
+    "scalar",
+    "image",
+    "huge",
+    "nested",
+    "special",
+    "reused",
+    "reward_array",
+    "differing",
+    "batched",
+    "grouped",
+]
+Ends = Literal["split", "truncated", "both", "by_turns"]
 Autoreset = Literal["same_step", "next_step"]
 Channel = Literal["commands", "results"]
 End = Literal["owner", "worker"]
@@ -28,7 +43,7 @@ class PoolSetup:
     """What is built before the first step.
 
     Attributes:
-        num_envs: envs in the pool, one worker each.
+        num_envs: envs in the pool, one worker each; where children hold several, that many a child.
         horizon: the episode length of env 0; env i lives for `horizon + i` steps.
         transport: whether workers are threads or processes.
         exchange: how observations travel: by value, through shared slots, or as the backend chooses.
@@ -36,6 +51,12 @@ class PoolSetup:
         start_method: how worker processes start.
         host: how the pool is driven: bare, inside an outer transform, inside a collector.
         start_within_s: deadline of construction in s.
+        payload: what observations are: float32 [WIDTH]; one int64; uint8 images of 28 kB or of 2 MB;
+            a dictionary in a dictionary; with NaN and infinities at the end; the same array in each step,
+            written over; plain beside a reward of shape [1]; of another length in each env. Or what
+            a child is: three envs side by side in its own batch; two groups with their own keys.
+        ends: how episodes end: even envs terminate and odd ones are truncated; all are truncated;
+            both at one step; each env by turns.
     """
 
     num_envs: int = 2
@@ -46,6 +67,8 @@ class PoolSetup:
     start_method: Literal["fork", "spawn", "forkserver"] = "fork"
     host: Literal["bare", "transformed", "collector"] = "bare"
     start_within_s: float = 30.0
+    payload: Payload = "plain"
+    ends: Ends = "split"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,24 +177,25 @@ class Batch:
 
     Attributes:
         env_index: which envs, in the order of the rows; shape [n].
-        observation: current observation, [n, WIDTH]: the next episode's first one where `autoreset` is
-            `same_step` and the episode ended.
+        observation: current observations: the next episode's first one where `autoreset` is
+            `same_step` and the episode ended. One entry a row, each an array of the shape and type that the
+            backend gave it, or a mapping of such by key, as the payload's form is; an array [n, ...] does.
         action: the actions that the backend says it took, [n]; None after a reset.
         reward: [n]; None after a reset.
         terminated: [n]; None after a reset.
         truncated: [n]; None after a reset.
-        final_observation: last observation of an episode that ended, [n, WIDTH]; rows of other envs mean nothing.
+        final_observation: last observation of an episode that ended, likewise; rows of other envs mean nothing.
         handed: the very arrays or tensors that the backend handed out with it, in whatever shapes,
             where they are not the columns above; they may change by their owner's hand only.
     """
 
     env_index: Sequence[int]
-    observation: Floats
+    observation: Rows
     action: Floats | None = None
     reward: Floats | None = None
     terminated: Bools | None = None
     truncated: Bools | None = None
-    final_observation: Floats | None = None
+    final_observation: Rows | None = None
     handed: Sequence[Any] = ()
 
 
@@ -180,11 +204,15 @@ class ProbeEnv(Protocol):
 
     env_index: int
 
-    def reset(self, seed: int | None = None) -> Floats:
-        """Start the next episode, seeded anew if there is a seed: float32 [WIDTH]."""
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the last step says beside its result, to be handed on with it; mostly nothing."""
 
-    def step(self, action: float) -> tuple[Floats, float, bool, bool]:
-        """Observation float32 [WIDTH], reward, terminated, truncated."""
+    def reset(self, seed: int | None = None) -> Any:
+        """Start the next episode, seeded anew if there is a seed: an observation of the payload's form."""
+
+    def step(self, action: float) -> tuple[Any, Any, bool, bool]:
+        """Observation of the payload's form, reward, terminated, truncated."""
 
     def close(self) -> None:
         """To be called where the backend closes its envs."""
@@ -200,12 +228,16 @@ class EnvFactory(Protocol):
     def env_index(self) -> int:
         """The index."""
 
+    @property
+    def payload(self) -> Payload:
+        """What its observations are; `harness.payloads.forms` says of what shapes and types."""
+
     def __call__(self) -> ProbeEnv:
         """Build it."""
 
 
 class Pool(Protocol):
-    """The least that a pool has to do. `WIDTH` of observations is `harness.model.probe.WIDTH`."""
+    """The least that a pool has to do. `WIDTH` of plain observations is `harness.model.probe.WIDTH`."""
 
     def reset(self) -> Batch:
         """Reset every env."""

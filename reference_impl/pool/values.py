@@ -135,7 +135,7 @@ def stacked(parts: Sequence[Values], stack: Stack, device: torch.device | None) 
     """Return the parts as one tensordict with a new first dimension; it shares no memory with them.
 
     Raises:
-        RuntimeError: `stack` is "dense" and keys or shapes differ between the parts.
+        RuntimeError: `stack` is "dense" and keys, shapes or dtypes differ between the parts.
     """
     if stack != "lazy":
         try:
@@ -143,7 +143,7 @@ def stacked(parts: Sequence[Values], stack: Stack, device: torch.device | None) 
         except (RuntimeError, KeyError) as error:
             if stack == "dense":
                 raise RuntimeError(
-                    'stack="dense" needs the same keys and shapes from all envs: '
+                    'stack="dense" needs the same keys, shapes and dtypes from all envs: '
                     f'use stack="maybe_dense" or "lazy" ({error})'
                 ) from error
     return lazy_stack([unpack(copied(part), device) for part in parts])
@@ -161,6 +161,9 @@ def _joined(parts: Sequence[Values]) -> Values:
 
 def _join_leaves(leaves: list[Any]) -> Any:
     if isinstance(leaves[0], torch.Tensor):
+        first = leaves[0].dtype
+        if any(leaf.dtype is not first for leaf in leaves):  # stacking would convert silently
+            raise RuntimeError(f"dtypes differ: {', '.join(str(leaf.dtype) for leaf in leaves)}")
         return torch.stack(leaves)
     if isinstance(leaves[0], Values):
         return _joined(leaves)

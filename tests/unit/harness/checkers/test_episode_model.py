@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -370,3 +372,24 @@ def test_the_envs_of_the_next_pool_count_from_their_own_beginning():
     rows = second.rollout(2).data["rows"]
     first.recorder.ok(first.recorder.invoke("rollout", frames=2), rows=rows)
     assert texts(CHECKER.check(first.history())) == []
+
+
+@pytest.mark.parametrize("ends", ["truncated", "both", "by_turns"])
+def test_how_episodes_end_is_judged_by_what_the_setup_says(ends):
+    pool = HonestPool(num_envs=1, horizon=2)
+    pool.reset()
+    for _ in range(2):
+        pool.step()
+    history = pool.history()
+    (only,) = texts(CHECKER.check(replace(history, setup={**history.setup, "ends": ends})))
+    terminated, truncated = probe.ending(ends, 0, 1)
+    assert ("terminated is True" in only, "truncated is False" in only) == (
+        not terminated,
+        truncated,
+    )
+
+
+def test_an_observation_that_could_not_be_read_is_told_as_why():
+    assert found_after(stepped(1), "step", 0, obs="inner is missing") == [
+        "env 0 in step (request 4): inner is missing"
+    ]

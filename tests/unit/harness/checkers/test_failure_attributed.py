@@ -47,6 +47,7 @@ def raised(message: str, fault: str = "raise", **more) -> list[Finding]:
         ("signal", "process 1 exited with code -9 during step"),
         ("bad_weights", "worker 1 could not apply: size mismatch for w"),
         ("bad_weights", "worker 1, update: Missing key(s) in state_dict"),
+        ("bad_reply", f"worker 1 failed in step: UnpicklableError: {MARKER}"),
     ],
 )
 def test_an_error_that_tells_worker_operation_and_cause_passes(fault, message):
@@ -98,7 +99,25 @@ def test_an_end_of_file_without_a_message_says_that_the_worker_died():
 
 def test_an_error_that_does_not_say_what_was_wrong_with_the_weights_is_found():
     (finding,) = raised("worker 1: send failed", "bad_weights")
-    assert finding.text.endswith("it does not say which key or shape was wrong")
+    assert finding.text.endswith("it does not say which key, shape or type was wrong")
+
+
+@pytest.mark.parametrize(
+    "message", ["shapes differ", "dtypes differ", "missing keys", "wrong type"]
+)
+def test_an_error_that_says_what_was_wrong_with_a_reply_passes(message):
+    recorder = struck(marker="")
+    recorder.fail(recorder.invoke("step", actions=[1, 2]), f"worker 1, step: {message}")
+    assert texts(judged(recorder, "bad_reply")) == []
+
+
+def test_an_error_that_does_not_say_what_was_wrong_with_a_reply_is_found():
+    recorder = struck(marker="")
+    recorder.fail(recorder.invoke("step", actions=[1, 2]), "worker 1, step: no", error="TypeError")
+    finding, *opinions = judged(recorder, "bad_reply").findings
+    assert finding.text.endswith("it does not say which key, shape or type was wrong")
+    assert finding.contract is Contract.EQUIVALENCE
+    assert {each.contract for each in opinions} <= {Contract.OPINION}
 
 
 @pytest.mark.parametrize(

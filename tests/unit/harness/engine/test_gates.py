@@ -237,3 +237,11 @@ def test_a_process_that_is_released_before_it_has_stopped_goes_on_as_well(gate: 
     gate.say(gate.peer(), {"release": "f1"})
     gate.server.watch()
     os.waitid(os.P_PID, sleeper.pid, os.WCONTINUED)
+
+
+def test_who_has_to_spoil_a_reply_is_told_how(gate: Gate):
+    gate.arm("f1", "spoil", defect="missing_key")
+    question = {"role": "worker:0", "op": "step", "edge": "before", "pid": 1}
+    answer = gate.say(gate.peer(), question)
+    assert answer is not None
+    assert (answer["order"], answer["defect"]) == ("spoil", "missing_key")

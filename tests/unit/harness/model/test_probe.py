@@ -76,3 +76,17 @@ def test_rewards_tell_envs_and_steps_apart(one, other):
 def test_envs_end_apart_and_in_turn_by_termination_and_truncation():
     assert [probe.horizon(4, env) for env in range(3)] == [4, 5, 6]
     assert [probe.terminates(env) for env in range(3)] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("ends", "found"),
+    [
+        ("split", [(True, False), (True, False), (False, True)]),
+        ("truncated", [(False, True)] * 3),
+        ("both", [(True, True)] * 3),
+        ("by_turns", [(False, True), (True, False), (True, False)]),
+    ],
+)
+def test_episodes_end_in_the_ways_that_there_are(ends, found):
+    places = [(0, 1), (0, 2), (1, 1)]
+    assert [probe.ending(ends, env, episode) for env, episode in places] == found

@@ -138,3 +138,19 @@ def test_a_probe_says_whether_it_is_in_a_thread(told):
 
     gate.in_a_child(in_a_thread)
     assert gate.question["thread"]
+
+
+@pytest.mark.parametrize(("defect", "marked"), [("unpicklable", True), ("shape", False)])
+def test_who_is_told_to_spoil_a_reply_gets_the_order_and_says_so(told, defect, marked):
+    gate = told(order="spoil", defect=defect)
+
+    def spoil() -> None:
+        spoilt = gate.link.pass_gate("worker:1", "step")
+        assert spoilt is not None
+        assert (spoilt.fault, spoilt.defect) == ("f1", defect)
+        gate.link.record_effect("worker:1", spoilt)
+
+    assert gate.in_a_child(spoil) == 0
+    assert gate.records() == ["reached", "effect"]
+    first = json.loads(gate.journal.read_text().splitlines()[0])
+    assert ("marker" in first["data"]) == marked
