@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.model.planted import PlantedBug
+from harness.planted.catalogue_payloads import PAYLOADS
 
 _FAILING = frozenset(
     {
@@ -271,5 +272,6 @@ PLANTED: tuple[PlantedBug, ...] = (
         caught_by="acks_aligned",
         rows=_REFUSED,
     ),
+    *PAYLOADS,
 )
 """All of them, in the order of their checkers."""
