@@ -212,17 +212,40 @@ def _condition(each: Seen, stack: Sequence[Thread]) -> tuple[Condition, str]:
     """How a process is: by its main thread, unless that waits for another that is worse off."""
     main = next((thread for thread in stack if thread.main), stack[0] if stack else None)
     frames = main.frames if main else ()
+    others = [thread for thread in stack if thread is not main]
     if each.hang == "frozen":
         return "stopped", place(frames)
     if each.hang == "spinning":
-        return "spinning", place(frames)
+        busy = next((thread for thread in others if thread.active), None)
+        idle = main is not None and not main.active
+        return "spinning", _where(busy) if busy and idle else place(frames)
     wait = waits_for(frames, kernel(each.pid))
     if wait in ("receive", "join", "event", "unknown"):
-        for thread in stack:
-            other = waits_for(thread.frames, kernel(each.pid, thread.tid))
-            if thread is not main and other in _OF_A_THREAD:
-                return other, f"{place(thread.frames)}, thread {thread.name or thread.tid}"
+        waits = [
+            (thread, waits_for(thread.frames, kernel(each.pid, thread.tid))) for thread in others
+        ]
+        for thread, other in waits:
+            if other in _OF_A_THREAD:
+                return other, _where(thread)
+        for thread, other in waits:
+            if _strayed(thread, others):
+                return "astray" if other == "receive" else other, _where(thread)
     return wait, place(frames)
+
+
+def _strayed(thread: Thread, others: Sequence[Thread]) -> bool:
+    """Whether it is deeper in its code than another thread that was started for the same."""
+    peers = [each for each in others if _started_for(each) == _started_for(thread)]
+    return any(depth(each.frames) < depth(thread.frames) for each in peers)
+
+
+def _started_for(thread: Thread) -> tuple[str, str] | None:
+    entry = thread.entry
+    return (entry.name, entry.file) if entry else None
+
+
+def _where(thread: Thread) -> str:
+    return f"{place(thread.frames)}, thread {thread.name or thread.tid}"
 
 
 def kernel(pid: int, tid: int = 0) -> str:

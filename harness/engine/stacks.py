@@ -65,24 +65,35 @@ class Thread:
     tid: int
     name: str
     frames: tuple[Frame, ...]
+    active: bool = False
 
     @property
     def main(self) -> bool:
         """Whether it is the main thread of its process."""
         return self.name == "MainThread"
 
+    @property
+    def entry(self) -> Frame | None:
+        """The outermost frame that is not the standard library's: what the thread was started for."""
+        return next((each for each in reversed(self.frames) if not each.library), None)
+
 
 def threads(dump: str) -> tuple[Thread, ...]:
     """The threads of a `py-spy dump`; none if it says something else."""
-    found: list[tuple[str, str, list[Frame]]] = []
+    found: list[tuple[str, str, str, list[Frame]]] = []
     for line in dump.splitlines():
         if head := _THREAD.match(line):
-            found.append((head[1], head[3] or "", []))
+            found.append((head[1], head[2], head[3] or "", []))
         elif found and (frame := _FRAME.match(line)):
-            found[-1][2].append(Frame(name=frame[1], file=frame[2], line=int(frame[3])))
+            found[-1][3].append(Frame(name=frame[1], file=frame[2], line=int(frame[3])))
     return tuple(
-        Thread(tid=int(tid) if tid.isdecimal() else 0, name=name, frames=tuple(frames))
-        for tid, name, frames in found
+        Thread(
+            tid=int(tid) if tid.isdecimal() else 0,
+            name=name,
+            frames=tuple(frames),
+            active=state.startswith("active"),
+        )
+        for tid, state, name, frames in found
     )
 
 

@@ -7,12 +7,19 @@ otherwise, variants strike in the second step.
 from __future__ import annotations
 
 import fcntl
+import gc
+import importlib.abc
+import importlib.machinery
 import os
+import queue
+import re
 import signal
+import sys
 import threading
 import time
+import types
 
-from tests.backends.forking import ForkingPool, backend_over
+from tests.backends.forking import FORK, ForkingPool, backend_over
 
 HOURS = 3600.0
 LARGE = bytes(8 << 20)  # more than a socket takes
@@ -156,6 +163,94 @@ class RepliesAreLost(ForkingPool):
         return "nothing is sent"
 
 
+class WorkerSpinsInC(ForkingPool):
+    """The interpreter's lock is held all the time."""
+
+    def works(self, index: int) -> object:
+        return index == 1 and re.match(r"(a+)+$", "a" * 64 + "b")
+
+
+class WorkerReadsAQueue(ForkingPool):
+    def works(self, index: int) -> object:
+        return index == 1 and FORK.SimpleQueue().get()
+
+
+class WorkerInAThreadsQueue(ForkingPool):
+    def works(self, index: int) -> object:
+        return index == 1 and queue.Queue[int]().get()
+
+
+class WorkerJoinsAThread(ForkingPool):
+    """The main thread joins a thread that sleeps."""
+
+    def works(self, index: int) -> object:
+        if index == 1:
+            thread = threading.Thread(target=time.sleep, args=(HOURS,), daemon=True)
+            thread.start()
+            thread.join()
+        return None
+
+
+class _Endless(importlib.abc.Loader):
+    """Makes a module that is never complete."""
+
+    def create_module(self, spec: object) -> None:
+        return None
+
+    def exec_module(self, module: object) -> None:
+        time.sleep(HOURS)
+
+
+class WorkerInAnImport(ForkingPool):
+    def works(self, index: int) -> object:
+        if index == 1:
+            spec = importlib.machinery.ModuleSpec("endless", _Endless())
+            finder = types.SimpleNamespace(find_spec=lambda *_: spec)
+            sys.meta_path.insert(0, finder)
+            thread = threading.Thread(
+                target=importlib.import_module, args=("endless",), daemon=True
+            )
+            thread.start()
+            while "endless" not in sys.modules:
+                thread.join(0.01)
+            importlib.import_module("endless")
+        return None
+
+
+class _Knot:
+    """Refers to itself; its finalizer takes a lock that is taken."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+
+
+class WorkerInAFinalizer(ForkingPool):
+    def works(self, index: int) -> object:
+        if index == 1:
+            _Knot()
+            gc.collect()
+        return None
+
+
+class DriverInAFinalizer(ForkingPool):
+    def between(self) -> None:
+        _Knot()
+        gc.collect()
+
+
+class WorkerStoppedAtTheEnd(ForkingPool):
+    """Strikes in close: the driver joins a worker that is stopped."""
+
+    def closing(self, index: int) -> None:
+        if index == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+
 class DriverNeverAsks(ForkingPool):
     def before(self) -> None:
         self._received()
@@ -225,6 +320,14 @@ worker_in_a_file_lock = backend_over(WorkerInAFileLock, "worker_in_a_file_lock")
 worker_floods_at_the_end = backend_over(WorkerFloodsAtTheEnd, "worker_floods_at_the_end")
 both_send = backend_over(BothSend, "both_send")
 replies_are_lost = backend_over(RepliesAreLost, "replies_are_lost")
+worker_spins_in_c = backend_over(WorkerSpinsInC, "worker_spins_in_c")
+worker_reads_a_queue = backend_over(WorkerReadsAQueue, "worker_reads_a_queue")
+worker_in_a_threads_queue = backend_over(WorkerInAThreadsQueue, "worker_in_a_threads_queue")
+worker_joins_a_thread = backend_over(WorkerJoinsAThread, "worker_joins_a_thread")
+worker_in_an_import = backend_over(WorkerInAnImport, "worker_in_an_import")
+worker_in_a_finalizer = backend_over(WorkerInAFinalizer, "worker_in_a_finalizer")
+worker_stopped_at_the_end = backend_over(WorkerStoppedAtTheEnd, "worker_stopped_at_the_end")
+driver_in_a_finalizer = backend_over(DriverInAFinalizer, "driver_in_a_finalizer")
 driver_never_asks = backend_over(DriverNeverAsks, "driver_never_asks")
 driver_in_a_lock = backend_over(DriverInALock, "driver_in_a_lock")
 driver_in_a_threads_lock = backend_over(DriverInAThreadsLock, "driver_in_a_threads_lock")

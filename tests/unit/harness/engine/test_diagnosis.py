@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.engine.diagnosis import Condition, Found, Witness, conclude
+from harness.engine.diagnosis import Condition, Found, Witness, conclude, diagnose
+from harness.engine.watchdog import Seen
+from harness.model.history import Hang
 
 PIDS = {"driver": 10, "worker:0": 11, "worker:1": 12, "pid:13": 13}
 
@@ -102,3 +104,47 @@ def test_a_witness_knows_whom_a_fault_signalled():
         {"role": "worker:1", "kind": "fault", "op": "signal", "pid": 12, "ts": 1, "data": data}
     )
     assert witness.killed == {"worker:1"}
+
+
+RECEIVES = """    wait (threading.py:327)
+    get (queue.py:171)"""
+NOBODY = 0  # no process has this id, so that the kernel is not asked
+
+
+def of_threads(kind: Hang, *stacks: str) -> str:
+    """What is said of a driver with these threads, the main thread first."""
+    heads = ['"MainThread"', *(f'"env-{i}"' for i in range(len(stacks) - 1))]
+    dump = "\n\n".join(
+        f"Thread {60 + i} ({stack.partition(':')[0]}): {head}\n{stack.partition(':')[2]}"
+        for i, (head, stack) in enumerate(zip(heads, stacks, strict=True))
+    )
+    seen = Seen(pid=NOBODY, command="python", state="S", busy=0.0, hang=kind)
+    diagnosis = diagnose([seen], {NOBODY: dump}, Witness(pids={"driver": NOBODY}))
+    assert diagnosis is not None
+    return diagnosis.waits_for
+
+
+def test_a_thread_that_is_deeper_in_its_code_than_its_like_is_named():
+    said = of_threads(
+        "blocked",
+        f"idle:{RECEIVES}\n    step (pool.py:9)",
+        f"idle:{RECEIVES}\n    work (pool.py:30)",
+        "idle:    works (env.py:7)\n    work (pool.py:33)",
+    )
+    assert said.startswith("the driver (pid 0) waits in works (env.py:7), thread env-1")
+
+
+def test_threads_that_all_wait_for_work_are_not_named():
+    waiting = f"idle:{RECEIVES}\n    work (pool.py:30)"
+    said = of_threads("blocked", f"idle:{RECEIVES}\n    step (pool.py:9)", waiting, waiting)
+    assert said.startswith("the driver (pid 0) waits to receive in get <- step (pool.py:9)")
+
+
+def test_the_thread_that_spins_is_named_and_not_the_one_that_waits_for_it():
+    said = of_threads(
+        "spinning",
+        f"idle:{RECEIVES}\n    step (pool.py:9)",
+        f"idle:{RECEIVES}\n    work (pool.py:30)",
+        "active+gil:    works (env.py:7)\n    work (pool.py:33)",
+    )
+    assert said.startswith("the driver (pid 0) spins in works (env.py:7), thread env-1")
