@@ -118,12 +118,20 @@ def _tells(report: Operation) -> bool:
 
 
 def _naming(history: History, record: FaultRecord, report: Operation) -> Iterator[Finding]:
-    """Whether worker, operation and kind of error are told: opinions."""
+    """Whether worker, operation and kind of error are told: opinions, unless another is blamed."""
     told = f"{named(report)} raised {error_message(report)}"
     text = _message(report)
     for marker in _markers(history, record):  # its words are the harness's, not the backend's
         text = text.replace(marker, "")
-    if not _names_worker(text, record.worker):
+    others = _blamed(text, history) - {record.worker}
+    if record.worker is not None and others and record.worker not in _named_indices(text):
+        blamed = " and ".join(map(str, sorted(others, key=str)))
+        yield _finding(
+            f"{told}: it blames worker {blamed}, and it was worker {record.worker}",
+            Contract.EQUIVALENCE,
+            report,
+        )
+    elif not _names_worker(text, record.worker):
         who = "a worker" if record.worker is None else f"worker {record.worker}"
         yield _finding(f"{told}: it does not name {who}", Contract.OPINION, report)
     if not OPERATION.search(text):
@@ -145,13 +153,23 @@ def _repetition(
             yield _finding(f"{text}: {error_message(op)}", Contract.EQUIVALENCE, report, op)
 
 
-def _names_worker(text: str, worker: int | None) -> bool:
-    named_indices = {
+def _named_indices(text: str) -> set[int]:
+    return {
         int(index)
         for found in WORKER.finditer(text)
         for index in re.findall(r"\d+", found["indices"])
     }
-    return bool(named_indices) if worker is None else worker in named_indices
+
+
+def _names_worker(text: str, worker: int | None) -> bool:
+    indices = _named_indices(text)
+    return bool(indices) if worker is None else worker in indices
+
+
+def _blamed(text: str, history: History) -> set[int | None]:
+    """Workers that there are: larger numbers are process ids and the like."""
+    count = int(history.setup.get("num_envs") or history.setup.get("num_workers") or 0)
+    return {index for index in _named_indices(text) if index < count}
 
 
 def _events(history: History, record: FaultRecord) -> Iterable[Event]:

@@ -124,7 +124,7 @@ def test_an_error_that_does_not_say_what_was_wrong_with_a_reply_is_found():
     ("message", "text"),
     [
         (f"step failed: {MARKER}", "it does not name worker 1"),
-        (f"worker 0, step: {MARKER}", "it does not name worker 1"),
+        (f"process 4711, step: {MARKER}", "it does not name worker 1"),
         (f"worker 1: {MARKER}", "it does not name the operation"),
     ],
 )
@@ -132,6 +132,18 @@ def test_an_error_that_leaves_something_out_is_told_as_an_opinion(message, text)
     (finding,) = raised(message)
     assert finding.text.endswith(text)
     assert finding.contract is Contract.OPINION
+
+
+@pytest.mark.parametrize("message", [f"worker 0 failed in step: {MARKER}", f"{MARKER} in env 0"])
+def test_an_error_that_blames_another_worker_is_found(message: str):
+    blaming = [f for f in raised(message) if f.contract is Contract.EQUIVALENCE]
+    assert len(blaming) == 1
+    assert blaming[0].text.endswith("it blames worker 0, and it was worker 1")
+
+
+def test_a_number_that_is_no_worker_blames_nobody():
+    found = raised(f"process 4711 failed in step: {MARKER}")
+    assert [f.contract for f in found] == [Contract.OPINION]
 
 
 def test_words_of_the_marker_do_not_count_as_the_backends():
