@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.model.planted import PlantedBug
 from harness.planted.catalogue_payloads import PAYLOADS
+from harness.planted.catalogue_pool import POOL
 
 _FAILING = frozenset(
     {
@@ -17,6 +18,7 @@ _FAILING = frozenset(
 _KILLED = frozenset(
     {
         "pool/killed_worker[exchange=value]",
+        "pool/killed_worker_noticed_at_once[]",
         "pool/env_exits_in_a_step[transport=process]",
         "pool/worker_terminated_in_a_step[]",
     }
@@ -72,6 +74,7 @@ _REFUSED = frozenset(
 )
 
 PLANTED: tuple[PlantedBug, ...] = (
+    *POOL,
     PlantedBug(
         name="late_reply_taken",
         backend="harness.planted.pool:late_reply_taken",
@@ -163,6 +166,8 @@ PLANTED: tuple[PlantedBug, ...] = (
             {
                 "pool/held_batches[exchange=value,stack=dense]",
                 "pool/held_batches_of_threads[stack=dense]",
+                "pool/received_across_episodes[transport=thread]",
+                "pool/received_across_episodes[transport=process]",
             }
         ),
     ),

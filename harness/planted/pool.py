@@ -7,7 +7,7 @@ a forked one shows at once.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ _FORKING = replace(
 )
 
 
-def _planted(name: str, make_pool: type[AsyncEnvPool]) -> Backend:
+def _planted(name: str, make_pool: Callable[..., AsyncEnvPool]) -> Backend:
     port = replace(pool_port_of(make_pool), capabilities=_FORKING)
     return Backend(
         name=name, version=lambda: "planted", packages=("torchrl",), hooks=HOOKS, pool=port
