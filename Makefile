@@ -25,7 +25,7 @@ venv := .venv/.stamp
 sb3 := --backend sb3_dummy
 endif
 
-.PHONY: help setup report test lint check selftest clean
+.PHONY: help setup report smoke test lint check selftest clean
 .NOTPARALLEL:
 
 help:  ## Show the targets.
@@ -39,6 +39,9 @@ endif
 
 report: setup  ## Run all scenarios against every backend and write reports/latest/index.html.
 	$(harness) run scenarios $(BACKENDS)
+
+smoke: setup  ## Run the few scenarios that catch every planted bug against every backend: minutes.
+	$(harness) run scenarios --smoke $(BACKENDS)
 
 test: setup  ## Run the tests and the scenarios of the reference implementation.
 ifdef PYTHON

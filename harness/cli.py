@@ -15,8 +15,11 @@ from typing import Any
 import click
 
 from harness.engine import adapter_check, components, doctor, expectations, listing, selftest
+from harness.engine import smoke as selection
 from harness.engine.loading import Loaded, find, load, schema
+from harness.engine.places import SMOKE
 from harness.engine.plan import SCENARIOS, Options, registered
+from harness.engine.power import cover
 from harness.engine.runs import columns_of, judge_again, new_directory, run
 from harness.engine.usage import UsageError
 from harness.model.run import RunRecord
@@ -97,11 +100,13 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("scenarios", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--backend", "backends", multiple=True, help="Name or module:attr; repeatable.")
 @click.option("--row", "rows", multiple=True, help="Only rows with this key; repeatable.")
+@click.option("--smoke", is_flag=True, help="Only the rows of smoke.toml: minutes, not an hour.")
 @_run_options
 def run_command(
     scenarios: tuple[Path, ...],
     backends: tuple[str, ...],
     rows: tuple[str, ...],
+    smoke: bool,  # noqa: FBT001 - click passes options by name
     reports: Path,
     strict: bool,  # noqa: FBT001 - click passes options by name
     **how: Any,
@@ -110,6 +115,9 @@ def run_command(
     paths = scenarios or (SCENARIOS,)
     loaded = [load(path) for path in find(paths)]
     options = _options(backends or ("reference",), rows, _expected_beside(loaded), how)
+    if smoke:
+        chosen = selection.read(selection.beside(each.path for each in loaded))
+        options = replace(options, only=frozenset(each.row for each in chosen))
     return _run(loaded, options, reports, strict=strict)
 
 
@@ -281,24 +289,33 @@ def check_command(backend: str, python: str) -> int:
 @main.command("selftest")
 @click.option("--jobs", type=click.IntRange(1), default=2, help="Cells at a time.")
 @click.option("--repeat", type=click.IntRange(1), default=1, help="Runs of each cell.")
+@click.option("--seed", type=int, default=0, help="Draws what is run while the budget lasts.")
+@click.option(
+    "--budget",
+    "budget_s",
+    callback=_budget,
+    default="10m",
+    help="Start no cell after this: 10m, 2h. What is declared comes first.",
+)
 @click.option("--reports", type=click.Path(path_type=Path), default=REPORTS, help="Where it goes.")
 @click.argument("names", nargs=-1)
-def selftest_command(names: tuple[str, ...], jobs: int, repeat: int, reports: Path) -> int:
+def selftest_command(names: tuple[str, ...], reports: Path, **how: Any) -> int:
     """Run planted bugs: each must turn exactly its rows red, by the checker that has to catch it."""
     bugs = selftest.planted(names)
     root = new_directory(reports)
     loaded = [load(path) for path in find((SCENARIOS,))]
-    options = Options(backends=tuple(bug.backend for bug in bugs), jobs=jobs, repeat=repeat)
+    options = Options(backends=tuple(bug.backend for bug in bugs), **how)
+    order = selftest.order(bugs, options.seed)
     with Progressing() as console:
-        record = run(loaded, options, root, tell=console.tell, begin=console.begin)
-    caught = selftest.account(bugs, record)
-    record = replace(record, selftest=selftest.as_plain(caught))
-    write_all(record, root)
-    click.echo(selftest.table(caught))
+        record = run(loaded, options, root, tell=console.tell, begin=console.begin, order=order)
+    seen = selftest.account(bugs, record)
+    write_all(replace(record, selftest=seen), root)
+    (root / SMOKE).write_text(selection.render(cover(seen.rows)), encoding="utf-8")
+    click.echo(selftest.table(seen))
     click.echo(f"report: {root / 'index.html'}")
     if record.interrupted:
         return INTERRUPTED
-    return 0 if all(each.right for each in caught) else 1
+    return 0 if seen.right else 1
 
 
 @main.command("doctor")

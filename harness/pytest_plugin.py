@@ -41,6 +41,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--harness-time-scale", type=float, default=None, help="deadlines are multiplied by it"
     )
+    group.addoption(
+        "--harness-smoke", action="store_true", help="only the rows that smoke.toml lists"
+    )
     parser.addini(
         INI, f"collect *.toml below directories named {FOLDER}", type="bool", default=False
     )
@@ -69,7 +72,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     """Collect a scenario file."""
     if not parent.config.getini(INI) or file_path.suffix != ".toml":
         return None
-    if FOLDER not in file_path.parts or file_path.parent.name == "expected":
+    from harness.engine.places import is_scenario
+
+    if FOLDER not in file_path.parts or not is_scenario(file_path):
         return None
     return ScenarioFile.from_parent(parent, path=file_path)
 
@@ -93,11 +98,26 @@ class ScenarioFile(pytest.File):
             loaded = load(self.path)
         except UsageError as error:
             raise self.CollectError(str(error)) from error
+        rows = [row for row in loaded.scenario.rows() if self._chosen(loaded, row.key)]
         for backend in _backends(self.config):
-            for row in loaded.scenario.rows():
+            for row in rows:
                 yield ScenarioItem.from_parent(
                     self, name=f"{row.key or 'only'}@{backend}", case=(loaded, row.key, backend)
                 )
+
+    def _chosen(self, loaded: Loaded, row: str) -> bool:
+        from harness.engine.smoke import beside, read
+        from harness.engine.usage import UsageError
+        from harness.model.scenario import cell_id
+
+        if not self.config.getoption("--harness-smoke"):
+            return True
+        try:
+            chosen = {each.row for each in read(beside([self.path]))}
+        except UsageError as error:
+            raise self.CollectError(str(error)) from error
+        name = cell_id(loaded.component.name, loaded.name, row, "").removesuffix("@")
+        return name in chosen
 
 
 class ScenarioItem(pytest.Item):

@@ -18,6 +18,7 @@ class Component:
 
     Attributes:
         name: as scenarios name it.
+        clean: the scenario of its clean run: what that catches, others need not be there for.
         setup: its setup dataclass.
         verbs: its verbs' dataclasses, by `do`.
         faults: its faults' dataclasses, by `fault`.
@@ -29,6 +30,7 @@ class Component:
     """
 
     name: str
+    clean: str
     setup: type[Any]
     verbs: Mapping[str, type[Any]]
     faults: Mapping[str, type[Any]]
@@ -57,6 +59,7 @@ def _by_tag(union: Any, tag: str) -> dict[str, type[Any]]:
 
 POOL = Component(
     name="pool",
+    clean="clean_run",
     setup=pool.PoolSetup,
     verbs=_by_tag(pool.PoolVerb, "do"),
     faults=_by_tag(PoolFault, "fault"),
@@ -68,6 +71,7 @@ POOL = Component(
 )
 WEIGHTS = Component(
     name="weights",
+    clean="clean_updates",
     setup=weights.WeightsSetup,
     verbs=_by_tag(weights.WeightsVerb, "do"),
     faults=_by_tag(WeightsFault, "fault"),

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Union
 from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError
 
 from harness.engine.components import COMPONENTS, Component
+from harness.engine.places import is_scenario
 from harness.engine.usage import UsageError
 from harness.model.scenario import Expect, Heal, Phase, Placement, Scenario
 
@@ -315,5 +316,4 @@ def find(paths: Sequence[Path]) -> list[Path]:
 
 
 def _below(directory: Path) -> list[Path]:
-    files = sorted(directory.rglob("*.toml"))
-    return [path for path in files if path.parent.name != "expected"]
+    return [path for path in sorted(directory.rglob("*.toml")) if is_scenario(path)]

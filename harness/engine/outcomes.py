@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engine.judging import judge_directory
-from harness.model.run import CellResult
+from harness.model.run import CellResult, Confirmation
 from harness.model.verdict import Outcome, Verdict, worst
 
 CONFIRMS = "confirms.json"  # in the directory of a run that was done to confirm another
@@ -17,11 +17,12 @@ CONFIRMS = "confirms.json"  # in the directory of a run that was done to confirm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One finished run of a cell."""
+    """One finished run of a cell; `alone` is the one that was done to confirm it."""
 
     verdict: Verdict
     directory: Path
     seconds: float
+    alone: Run | None = None
 
 
 def suspicious(verdict: Verdict) -> bool:
@@ -31,6 +32,7 @@ def suspicious(verdict: Verdict) -> bool:
 
 def confirmed(suspect: Run, alone: Run) -> Run:
     """The suspect run if a run alone is red for time again, or worse; else nobody knows."""
+    suspect = replace(suspect, alone=alone)
     if suspicious(alone.verdict) or alone.verdict.outcome in (Outcome.CRASH, Outcome.FAIL):
         return suspect
     return doubted(suspect, f"time, 1 of 2: {suspect.verdict.reason}")
@@ -64,6 +66,16 @@ def summed_up(blank: CellResult, runs: Sequence[Run], root: Path) -> CellResult:
         faults=run.verdict.faults,
         seconds=run.seconds,
         directory=run.directory.relative_to(root).as_posix(),
+        confirmation=None if run.alone is None else _confirmation(run.alone, root),
+    )
+
+
+def _confirmation(alone: Run, root: Path) -> Confirmation:
+    return Confirmation(
+        outcome=alone.verdict.outcome,
+        reason=alone.verdict.reason,
+        seconds=alone.seconds,
+        directory=alone.directory.relative_to(root).as_posix(),
     )
 
 
@@ -82,5 +94,8 @@ def judged_again(cell: CellResult, root: Path) -> CellResult:
     for each in directories:
         if (each / CONFIRMS).exists():
             suspect = json.loads((each / CONFIRMS).read_text(encoding="utf-8"))
-            runs[suspect] = confirmed(runs[suspect], runs.pop(each.name))
+            alone = runs.pop(each.name)
+            if cell.confirmation is not None:
+                alone = replace(alone, seconds=cell.confirmation.seconds)
+            runs[suspect] = confirmed(runs[suspect], alone)
     return summed_up(cell, list(runs.values()), root)

@@ -25,6 +25,7 @@ from harness.model.scenario import Row, cell_id
 from harness.model.verdict import Outcome
 
 REGISTERED = "harness.backends"
+PLANTED = "harness.planted"
 SCENARIOS = Path("scenarios")
 
 
@@ -42,6 +43,7 @@ class Options:
         budget_s: no cell is started after this.
         expected: where lists of known outcomes lie.
         rows: only rows with these keys.
+        only: only rows with these ids, which name no backend; None: all.
     """
 
     backends: tuple[str, ...] = ("reference",)
@@ -53,6 +55,7 @@ class Options:
     budget_s: float | None = None
     expected: Path = SCENARIOS / "expected"
     rows: tuple[str, ...] = field(default=())
+    only: frozenset[str] | None = None
 
 
 def wanted(name: str, python: str) -> Wanted:
@@ -62,8 +65,7 @@ def wanted(name: str, python: str) -> Wanted:
         UsageError: there is no such backend.
     """
     if ":" in name:
-        # Variants of one module share its imports, and so a server.
-        return Wanted(name=name, adapter=name, python=python, group=name.partition(":")[0])
+        return Wanted(name=name, adapter=name, python=python, group=_group(name))
     for entry in entry_points(group=REGISTERED):
         if entry.name == name:
             return Wanted(name=name, adapter=entry.value, python=python)
@@ -71,6 +73,12 @@ def wanted(name: str, python: str) -> Wanted:
         known = ", ".join(registered())
         raise UsageError("--backend", name, f"no such backend, there are {known}, or module:attr")
     return Wanted(name=name, adapter=f"harness.adapters.{name}:backend", python=python)
+
+
+def _group(name: str) -> str:
+    """Variants of one module share its imports, and so a server; those that are planted share one."""
+    module = name.partition(":")[0]
+    return PLANTED if module.startswith(f"{PLANTED}.") else module
 
 
 def registered() -> list[str]:
@@ -96,10 +104,17 @@ def jobs_of(
             jobs += [
                 _job(loaded, row, column, options, root, time_scale, listed)
                 for row in loaded.scenario.rows()
-                if not options.rows or row.key in options.rows
+                if _asked_for(loaded, row, options)
             ]
     _refuse_twins(jobs)
     return jobs
+
+
+def _asked_for(loaded: Loaded, row: Row[Any], options: Options) -> bool:
+    named = cell_id(loaded.component.name, loaded.name, row.key, "").removesuffix("@")
+    return (not options.rows or row.key in options.rows) and (
+        options.only is None or named in options.only
+    )
 
 
 def _refuse_twins(jobs: Sequence[Job]) -> None:

@@ -17,7 +17,7 @@ from harness.engine.loading import Loaded
 from harness.engine.outcomes import judged_again
 from harness.engine.plan import Options, jobs_of, wanted
 from harness.engine.servers import Column, Server, Wanted, search_path
-from harness.engine.supervisor import Supervisor
+from harness.engine.supervisor import Job, Supervisor
 from harness.engine.usage import UsageError
 from harness.model.run import CellResult, RunRecord
 from harness.ports.clock import calendar, now_ns
@@ -71,6 +71,7 @@ def run(
     *,
     tell: Callable[[CellResult], None] = lambda _: None,
     begin: Callable[[int, float], None] = lambda _, __: None,
+    order: Callable[[list[Job]], list[Job]] = lambda jobs: jobs,
 ) -> RunRecord:
     """Run every row of every scenario on every backend.
 
@@ -80,6 +81,7 @@ def run(
         root: where cells leave their files.
         tell: called with each cell that is done.
         begin: called with the number of cells and the time scale before the first of them.
+        order: in which they are started, for a budget that may not last for all of them.
 
     Raises:
         UsageError: a backend cannot be had, or nothing is left to run.
@@ -92,7 +94,8 @@ def run(
             raise UsageError("--row", ", ".join(options.rows), "no scenario has such a row")
         begin(len(jobs), scale)
         supervisor = Supervisor(root, jobs=options.jobs, tell=tell, budget_s=options.budget_s)
-        cells = supervisor.run(jobs)
+        found = {cell.id: cell for cell in supervisor.run(order(jobs))}
+        cells = [found[job.blank.id] for job in jobs if job.blank.id in found]
         return RunRecord(
             versions={name: _version(name) for name in PACKAGES},
             machine=machine(),

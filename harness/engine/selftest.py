@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import random
+from collections.abc import Callable, Iterator, Sequence
 
 from harness.engine.loader import resolve
+from harness.engine.power import cover, is_clean, power_of, row_of
+from harness.engine.supervisor import Job
 from harness.engine.usage import UsageError
 from harness.model.planted import Caught, PlantedBug
 from harness.model.run import CellResult, RunRecord
-from harness.model.verdict import FAILURES, Contract
+from harness.model.selftest import BugSeen, Selftest
+from harness.model.verdict import FAILURES, Contract, Outcome
 
 CATALOGUE = "harness.planted.catalogue:PLANTED"
+HOLDING = frozenset({"stall", "stop"})
+"""Faults in whose rows somebody waits for seconds: they come last."""
 
 
 def planted(names: Sequence[str] = ()) -> tuple[PlantedBug, ...]:
@@ -28,56 +33,99 @@ def planted(names: Sequence[str] = ()) -> tuple[PlantedBug, ...]:
     return tuple(bug for bug in every if not names or bug.name in names)
 
 
-def account(bugs: Sequence[PlantedBug], record: RunRecord) -> tuple[Caught, ...]:
+def order(bugs: Sequence[PlantedBug], seed: int) -> Callable[[list[Job]], list[Job]]:
+    """Orders cells so that a budget is spent on what tells most.
+
+    First what is declared to be red, and the clean runs: they decide whether a bug is caught and
+    what power a row has. Then rows that nobody waits in, then the others, drawn: with another
+    seed, what is left out by the budget is something else. What is declared need not be confirmed.
+    """
+    declared = {(bug.backend, row) for bug in bugs for row in bug.rows}
+    draw = random.Random(seed)
+
+    def rank(job: Job) -> tuple[int, float]:
+        if not job.confirm:
+            return 0, 0.0
+        if is_clean(row_of(job.blank.id)):
+            return 1, 0.0
+        held = any(fault.fault in HOLDING for fault in job.request.faults())
+        return (3, draw.random()) if held else (2, 0.0)
+
+    def ordered(jobs: list[Job]) -> list[Job]:
+        for job in jobs:
+            job.confirm = (job.request.adapter, row_of(job.blank.id)) not in declared
+        return sorted(jobs, key=rank)
+
+    return ordered
+
+
+def account(bugs: Sequence[PlantedBug], record: RunRecord) -> Selftest:
     """What a run over the planted bugs shows."""
     ids = {info.name: info.id for info in record.backends}
-    return tuple(_caught(bug, record.cells, ids[bug.backend]) for bug in bugs)
+    caught = [_caught(bug, record.cells, ids[bug.backend]) for bug in bugs]
+    return Selftest(
+        bugs=tuple(map(_seen, caught)),
+        rows=power_of(caught, record.cells),
+    )
 
 
 def _caught(bug: PlantedBug, cells: Sequence[CellResult], backend: str) -> Caught:
-    red = [cell for cell in cells if cell.backend == backend and cell.outcome in FAILURES]
-    found = {cell.id.rpartition("@")[0]: _checkers(cell) for cell in red}
+    mine = [cell for cell in cells if cell.backend == backend]
+    found = {row_of(cell.id): _checkers(cell) for cell in mine if cell.outcome in FAILURES}
     return Caught(
         bug=bug,
         red=frozenset(found),
         checkers=tuple(sorted(set().union(*found.values()))),
         hidden=frozenset(row for row in bug.rows if bug.caught_by not in found.get(row, ())),
+        untried=sum(_not_run(cell) for cell in mine),
     )
+
+
+def _not_run(cell: CellResult) -> bool:
+    return cell.directory is None and cell.outcome is not Outcome.UNSUPPORTED
 
 
 def _checkers(cell: CellResult) -> set[str]:
     return {f.checker for f in cell.findings if f.contract is not Contract.OPINION}
 
 
-def as_plain(caught: Sequence[Caught]) -> dict[str, Any]:
-    """For the run's record."""
-    return {
-        each.bug.name: {
-            "caught_by": each.bug.caught_by,
-            "right": each.right,
-            "red": sorted(each.red),
-            "expected": sorted(each.bug.rows),
-            "checkers": list(each.checkers),
-        }
-        for each in caught
-    }
+def _seen(each: Caught) -> BugSeen:
+    return BugSeen(
+        name=each.bug.name,
+        text=each.bug.text,
+        caught_by=each.bug.caught_by,
+        right=each.right,
+        red=tuple(sorted(each.red)),
+        expected=tuple(sorted(each.bug.rows)),
+        hidden=tuple(sorted(each.hidden & each.red)),
+        checkers=each.checkers,
+        untried=each.untried,
+    )
 
 
-def table(caught: Sequence[Caught]) -> str:
-    """Who caught what, and where that differs from what was declared."""
-    lines = []
-    for each in caught:
-        mark = "caught" if each.right else "WRONG "
-        others = ", ".join(name for name in each.checkers if name != each.bug.caught_by)
-        also = f", also by {others}" if others else ""
+def table(seen: Selftest) -> str:
+    """Who caught what, and where that differs from what was declared; then the power of rows."""
+    lines = [line for bug in seen.bugs for line in _account(bug)]
+    right = sum(bug.right for bug in seen.bugs)
+    lines.append(f"{right} of {len(seen.bugs)} planted bugs are caught as declared")
+    untried = sum(bug.untried for bug in seen.bugs)
+    if untried:
         lines.append(
-            f"{mark} {each.bug.name}: by {each.bug.caught_by} in {len(each.red)} rows{also}"
+            f"{untried} cells, none of them declared to be red, were left out by the budget"
         )
-        differences = {
-            "not red": each.bug.rows - each.red,
-            "red, but not declared": each.red - each.bug.rows,
-            f"red, but not by {each.bug.caught_by}": each.hidden & each.red,
-        }
-        lines += [f"  {what}: {row}" for what, rows in differences.items() for row in sorted(rows)]
-    right = sum(each.right for each in caught)
-    return "\n".join([*lines, f"{right} of {len(caught)} planted bugs are caught as declared"])
+    for component, (n, m) in seen.power().items():
+        lines.append(
+            f"{component}: {n} of {m} rows have power: they catch what no clean run catches"
+        )
+    chosen = cover(seen.rows)
+    seconds = sum(row.seconds or 0.0 for row in chosen)
+    lines.append(f"smoke selection: {len(chosen)} rows, {seconds:.1f} s a backend")
+    return "\n".join(lines)
+
+
+def _account(bug: BugSeen) -> Iterator[str]:
+    others = ", ".join(name for name in bug.checkers if name != bug.caught_by)
+    also = f", also by {others}" if others else ""
+    mark = "caught" if bug.right else "WRONG "
+    yield f"{mark} {bug.name}: by {bug.caught_by} in {len(bug.red)} rows{also}"
+    yield from (f"  {difference}" for difference in bug.differences())

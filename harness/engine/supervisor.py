@@ -24,7 +24,7 @@ from harness.engine.outcomes import (
 from harness.engine.request import CellRequest
 from harness.engine.servers import Server
 from harness.model.run import CellResult
-from harness.model.verdict import Outcome
+from harness.model.verdict import Outcome, Verdict
 from harness.ports.clock import now_ns
 
 DIED = "the backend's server died"
@@ -42,6 +42,7 @@ class Job:
         blank: its result, but for what the runs will tell.
         repeat: how often it runs.
         unsupported: why it does not run at all.
+        confirm: whether a red that is only about time, or a hang, has to come twice to count.
         runs: those that are done.
         started: how many were started, confirmations included.
     """
@@ -52,6 +53,7 @@ class Job:
     blank: CellResult
     repeat: int = 1
     unsupported: str | None = None
+    confirm: bool = True
     runs: list[Run] = field(default_factory=list)
     started: int = 0
 
@@ -207,10 +209,15 @@ class Supervisor:
             self._accept(job, confirmed(suspect[1], run))
         elif cut_short:
             return  # there is nothing to say about it
-        elif suspicious(verdict) and verdict.outcome is not job.blank.expected:
+        elif self._needs_confirmation(job, verdict):
             self._suspects.append((job, run))
         else:
             self._accept(job, run)
+
+    @staticmethod
+    def _needs_confirmation(job: Job, verdict: Verdict) -> bool:
+        known = verdict.outcome is job.blank.expected or not job.confirm
+        return suspicious(verdict) and not known
 
     def _accept(self, job: Job, run: Run) -> None:
         job.runs.append(run)

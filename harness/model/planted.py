@@ -33,12 +33,14 @@ class Caught:
         red: the cells that were red.
         checkers: whose findings, opinions aside, made them red.
         hidden: declared rows in which the checker that must catch it found nothing.
+        untried: how many rows there was no time for.
     """
 
     bug: PlantedBug
     red: frozenset[str]
     checkers: tuple[str, ...]
     hidden: frozenset[str]
+    untried: int = 0
 
     @property
     def right(self) -> bool:

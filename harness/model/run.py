@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.model.history import FaultRecord, Hang
+from harness.model.selftest import Selftest
 from harness.model.verdict import CheckerReport, Finding, Outcome
 
 RUN_SCHEMA = 1
@@ -34,6 +35,23 @@ class BackendInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """A run that was done alone, because another was red for time only or hung.
+
+    Attributes:
+        outcome: what it came to.
+        reason: why, one line.
+        seconds: its wall time.
+        directory: where it left its files, relative to the run record.
+    """
+
+    outcome: Outcome
+    reason: str
+    seconds: float
+    directory: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
     """One scenario row on one backend.
 
@@ -58,6 +76,7 @@ class CellResult:
         seconds: wall time of the run that counts.
         replay: the command that repeats it.
         directory: where the run that counts left its files, relative to the run record.
+        confirmation: of the run that counts, if it needed one.
     """
 
     id: str
@@ -80,6 +99,7 @@ class CellResult:
     checkers: tuple[CheckerReport, ...] = ()
     faults: tuple[FaultRecord, ...] = ()
     directory: str | None = None
+    confirmation: Confirmation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,4 +115,4 @@ class RunRecord:
     seconds: float = 0.0
     backends: tuple[BackendInfo, ...] = ()
     cells: tuple[CellResult, ...] = ()
-    selftest: Mapping[str, Any] | None = None
+    selftest: Selftest | None = None

@@ -17,6 +17,7 @@ from harness.report.requests import operations
 from harness.report.text import compact, one_line
 from harness.report.timeline import Line, Timeline, timeline
 
+NO_FILES = CellFiles()
 FINDINGS_MAX = 50
 FINDING_TEXT_MAX = 1_000
 EVIDENCE_MAX = 16
@@ -102,10 +103,11 @@ class Detail:
     latencies: Latencies | None
     ending: str
     problems: tuple[str, ...]
+    confirmed_by: tuple[str, ...]
 
 
-def detail(cell: CellResult, files: CellFiles) -> Detail:
-    """Join a cell's record with its files."""
+def detail(cell: CellResult, files: CellFiles, alone: CellFiles = NO_FILES) -> Detail:
+    """Join a cell's record with its files, and with those of the run that confirmed it."""
     cited = frozenset(seq for finding in cell.findings for seq in finding.events)
     lines = timeline(files.events, cited)
     shown = frozenset(seq for line in lines.lines if isinstance(line, Line) for seq in line.events)
@@ -125,6 +127,7 @@ def detail(cell: CellResult, files: CellFiles) -> Detail:
         else None,
         ending=_ending(files),
         problems=tuple(one_line(problem) for problem in files.problems),
+        confirmed_by=alone.names,
     )
 
 

@@ -17,8 +17,9 @@ from harness.report.categories import categories, totals
 from harness.report.cellfiles import read_cell
 from harness.report.detail import Detail, detail
 from harness.report.matrix import Entry, columns, entries, groups
+from harness.report.selftest import power_word, shown, tells
 from harness.report.standing import MEANING, backend_ids, counts, differing
-from harness.report.text import compact, one_line, pairs, plural, printable
+from harness.report.text import compact, one_line, plural, printable
 
 HERE = Path(__file__).parent
 
@@ -31,6 +32,8 @@ def render(record: RunRecord, run_dir: Path) -> str:
         run_dir: where the cells' directories are; a missing or broken file in one is shown as such.
     """
     found = entries(record)
+    if record.selftest is not None:
+        found = tuple(filter(tells, found))
     backends = backend_ids(record)
     anchors = {id(entry.cell): entry for entry in found}
     # The only text that is not escaped: two files of this package.
@@ -48,11 +51,13 @@ def render(record: RunRecord, run_dir: Path) -> str:
             totals=totals(record),
             differing={
                 where: [anchors[id(cell)] for cell in cells]
-                for where, cells in differing(record.cells).items()
+                for where, cells in differing([entry.cell for entry in found]).items()
             },
             outcomes=list(Outcome),
             counts=counts(record.cells),
             meaning=MEANING,
+            selftest=None if record.selftest is None else shown(record.selftest, found),
+            power_word=power_word,
             details=_details(found, run_dir),
             style=Markup(style),
             script=Markup(script),
@@ -88,7 +93,9 @@ def _shown(value: object) -> object:
 def _details(found: tuple[Entry, ...], run_dir: Path) -> Iterator[tuple[Entry, Detail]]:
     """One cell's files at a time are in memory."""
     for entry in found:
-        yield entry, detail(entry.cell, read_cell(run_dir, entry.cell.directory))
+        second = entry.cell.confirmation
+        alone = read_cell(run_dir, second.directory if second else None)
+        yield entry, detail(entry.cell, read_cell(run_dir, entry.cell.directory), alone)
 
 
 def _facts(record: RunRecord) -> list[tuple[str, str]]:
@@ -100,8 +107,6 @@ def _facts(record: RunRecord) -> list[tuple[str, str]]:
     ]
     sources = [record.versions, record.machine]
     facts += [(one_line(k, 60), compact(v)) for values in sources for k, v in values.items()]
-    if record.selftest is not None:
-        facts.append(("self-test", pairs(dict(record.selftest), 300)))
     return facts
 
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from harness.model.run import CellResult, RunRecord
+from harness.model.selftest import BugSeen, Selftest
 from harness.model.standing import Standing, standing
 from harness.model.verdict import Outcome
+from harness.report.selftest import power_word, ranked
 from harness.report.standing import backend_ids, counts, differing, judged, row_name
 from harness.report.text import one_line, plural, printable
 
@@ -27,7 +29,10 @@ REMARK: Final = {
 
 def render(record: RunRecord) -> str:
     """Counts for each backend, rows x backends, and what differs from what was expected."""
-    parts = [_heading(record), _counts(record), _matrix(record), _differences(record)]
+    if record.selftest is not None:
+        parts = [_heading(record), *_selftest(record.selftest)]
+    else:
+        parts = [_heading(record), _counts(record), _matrix(record), _differences(record)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -90,6 +95,34 @@ def _difference(cell: CellResult, where: Standing) -> str:
     if where is Standing.BETTER:
         return line
     return f"{line}\n  replay: {_command(cell.replay)}"
+
+
+def _selftest(selftest: Selftest) -> list[str]:
+    """Who caught which planted bug, where that is not as declared, and the power of rows."""
+    bugs = [
+        [_code(bug.name), _caught(bug), bug.caught_by, str(len(bug.red))] for bug in selftest.bugs
+    ]
+    wrong = [
+        f"- {_code(bug.name)}: {_prose(difference)}"
+        for bug in selftest.bugs
+        for difference in bug.differences()
+    ]
+    rows = [
+        [_code(row.row), power_word(row), ", ".join(row.catches)] for row in ranked(selftest.rows)
+    ]
+    power = [f"- {name}: {n} of {m} rows have power" for name, (n, m) in selftest.power().items()]
+    right = sum(bug.right for bug in selftest.bugs)
+    return [
+        "\n".join([f"- {right} of {len(bugs)} planted bugs are caught as declared", *power]),
+        _table(["bug", "caught", "by", "red rows"], bugs),
+        "\n".join(wrong),
+        _table(["row", "power", "catches"], rows),
+    ]
+
+
+def _caught(bug: BugSeen) -> str:
+    untried = f", {bug.untried} not run" if bug.untried else ""
+    return ("as declared" if bug.right else "WRONG") + untried
 
 
 def _is_loud(row: dict[str, CellResult]) -> bool:

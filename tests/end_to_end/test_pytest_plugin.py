@@ -69,6 +69,24 @@ def test_an_expectation_file_is_not_collected(there: pytest.Pytester):
     _run(there, "serial:backend", "scenarios").assert_outcomes(passed=1)
 
 
+SMOKE = '[[rows]]\nrow = "pool/three_steps[horizon=3]"\nseconds = 0.1\ncatches = []\n'
+
+
+def test_only_rows_of_the_smoke_selection_are_collected_if_asked_for(there: pytest.Pytester):
+    there.makeini(INI)
+    _scenario(there, "three_steps", THREE_STEPS + "\n[matrix]\nhorizon = [2, 3]\n")
+    (there.path / "scenarios" / "smoke.toml").write_text(SMOKE)
+    _run(there, "serial:backend", "scenarios").assert_outcomes(passed=2)
+    _run(there, "serial:backend", "scenarios", "--harness-smoke").assert_outcomes(passed=1)
+
+
+def test_a_smoke_run_without_a_selection_is_one_collection_error(there: pytest.Pytester):
+    there.makeini(INI)
+    result = _run(there, "serial:backend", "scenarios", "--harness-smoke")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*--smoke: there is no *smoke.toml"])
+
+
 def test_a_red_row_is_a_failure_that_prints_its_replay(there: pytest.Pytester):
     there.makeini(INI)
     result = _run(there, "hostile:raises", "scenarios")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.engine.places import is_scenario
 from tests.meta import tidy
 
 ROOT = Path(__file__).parents[2]
@@ -107,7 +108,7 @@ def test_the_reference_implementation_uses_the_public_face_of_torchrl():
 
 def test_every_scenario_is_named_after_a_behaviour():
     files = (ROOT / "scenarios").rglob("*.toml")
-    stems = {path.stem for path in files if path.parent.name != "expected"}
+    stems = {path.stem for path in files if is_scenario(path)}
     assert [line for stem in sorted(stems) for line in tidy.not_a_behaviour(stem)] == []
 
 

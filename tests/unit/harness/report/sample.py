@@ -13,6 +13,7 @@ from pathlib import Path
 from harness.model.history import FaultRecord
 from harness.model.run import BackendInfo, CellResult, RunRecord
 from harness.model.scenario import cell_id
+from harness.model.selftest import BugSeen, RowSeen, Selftest
 from harness.model.verdict import CheckerReport, Contract, Finding, Outcome
 from harness.report import write_all
 
@@ -205,8 +206,53 @@ def record() -> RunRecord:
         seconds=34.2,
         backends=tuple(backend(name) for name in BACKENDS),
         cells=tuple(cells),
-        selftest={"planted": 12, "caught": 12},
     )
+
+
+MASK_LOST = BugSeen(
+    name="mask_lost",
+    text="The mask is lost.",
+    caught_by="reset_mask",
+    right=True,
+    red=("pool/partial_reset[transport=thread]",),
+    expected=("pool/partial_reset[transport=thread]",),
+    hidden=(),
+    checkers=("reset_mask",),
+)
+STEP_LOST = replace(
+    MASK_LOST,
+    name="step_lost",
+    caught_by="routing",
+    right=False,
+    red=("pool/clean_run[transport=thread]", "pool/partial_reset[transport=thread]"),
+    expected=("pool/clean_run[transport=thread]",),
+    checkers=("routing", "reset_mask"),
+    untried=3,
+)
+
+
+def selftest() -> RunRecord:
+    """Two planted bugs, one of them caught where it should not have been; a row of each kind."""
+    rows = [
+        row_seen("clean_run[transport=thread]", ("step_lost",), ()),
+        row_seen("partial_reset[transport=thread]", ("mask_lost", "step_lost"), ("mask_lost",)),
+        row_seen("failing_env[transport=thread]", (), ()),
+        replace(row_seen("spawned_clean_run[]", (), ()), seconds=None),
+    ]
+    cells = [
+        cell(MASKED, "transport=thread", "mask_lost-planted", Outcome.FAIL),
+        cell(MASKED, "transport=process", "mask_lost-planted", Outcome.PASS),
+    ]
+    return RunRecord(
+        cells=tuple(cells),
+        backends=(backend("mask_lost-planted"),),
+        selftest=Selftest(bugs=(MASK_LOST, STEP_LOST), rows=tuple(rows)),
+    )
+
+
+def row_seen(row: str, catches: tuple[str, ...], beyond: tuple[str, ...]) -> RowSeen:
+    clean = row.startswith("clean_run")
+    return RowSeen(row=f"pool/{row}", clean=clean, catches=catches, beyond=beyond, seconds=0.25)
 
 
 def backend(identity: str) -> BackendInfo:

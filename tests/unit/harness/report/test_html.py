@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from harness.model.run import CellResult, RunRecord
+from harness.model.run import CellResult, Confirmation, RunRecord
 from harness.model.verdict import Outcome
 from harness.report import html
 from tests.unit.harness.report import sample
@@ -156,7 +156,6 @@ def hostile_run(run_dir: Path) -> RunRecord:
         shown,
         versions={HOSTILE: HOSTILE},
         machine={HOSTILE: [HOSTILE]},
-        selftest={HOSTILE: HOSTILE},
         backends=tuple(replace(b, python=HOSTILE, id=b.id + HOSTILE) for b in shown.backends),
         cells=(
             replace(
@@ -274,3 +273,42 @@ def test_a_long_journal_is_drawn_within_bounds(tmp_path: Path):
 
 def test_the_categories_say_how_much_was_judged(page: Page):
     assert any(text.startswith("judged ") for text in page.content)
+
+
+def test_a_run_that_confirmed_another_is_shown_and_linked(tmp_path: Path):
+    sample.write_cell(tmp_path / "cell" / "1", Outcome.HANG)
+    sample.write_cell(tmp_path / "cell" / "2", Outcome.PASS)
+    alone = Confirmation(
+        outcome=Outcome.PASS, reason="all was well", seconds=0.5, directory="cell/2"
+    )
+    found = of(replace(sample.hang(), directory="cell/1", confirmation=alone), run_dir=tmp_path)
+    assert "run again, alone" in found.content
+    assert any("all was well" in text for text in found.content)
+    assert "cell/2/journal.jsonl" in found.values("a", "href")
+
+
+def test_a_cell_that_needed_no_confirmation_says_nothing_of_one(page: Page):
+    assert "run again, alone" not in page.content
+
+
+def test_a_self_test_says_how_many_rows_have_power(tmp_path: Path):
+    assert "pool: 1 of 3 rows have power" in Page(html.render(sample.selftest(), tmp_path)).content
+
+
+def test_a_planted_bug_links_to_the_red_cells_that_are_shown(tmp_path: Path):
+    found = Page(html.render(sample.selftest(), tmp_path))
+    links = [unquote(href) for href in found.values("a", "href")]
+    assert "#pool/partial_reset[transport=thread]@mask_lost-planted" in links
+
+
+def test_a_self_test_leaves_out_the_cells_that_passed(tmp_path: Path):
+    found = Page(html.render(sample.selftest(), tmp_path))
+    assert found.values("details", "id") == [
+        "legend",
+        "pool/partial_reset[transport=thread]@mask_lost-planted",
+    ]
+
+
+def test_a_bug_that_is_not_caught_as_declared_says_where(tmp_path: Path):
+    found = Page(html.render(sample.selftest(), tmp_path))
+    assert "red, but not declared: pool/partial_reset[transport=thread]" in found.content

@@ -21,6 +21,11 @@ def test_a_record_reads_back_equal(tmp_path: Path):
     assert read_json(tmp_path / "run.json") == sample.record()
 
 
+def test_a_self_test_reads_back_equal(tmp_path: Path):
+    write_json(sample.selftest(), tmp_path / "run.json")
+    assert read_json(tmp_path / "run.json") == sample.selftest()
+
+
 def test_an_empty_record_reads_back_equal(tmp_path: Path):
     write_json(RunRecord(), tmp_path / "run.json")
     assert read_json(tmp_path / "run.json") == RunRecord()

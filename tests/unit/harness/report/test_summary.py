@@ -87,3 +87,18 @@ def test_a_command_with_backticks_is_kept():
 
 def test_an_empty_run_says_so():
     assert "No cells." in summary.render(RunRecord())
+
+
+def test_a_self_test_is_told_by_its_bugs_and_rows():
+    text = summary.render(sample.selftest())
+    assert "- 1 of 2 planted bugs are caught as declared" in text
+    assert "- pool: 1 of 3 rows have power" in text
+    assert words(line_with(text, "partial_reset[transport=thread]` |"))[1:] == [
+        "1",
+        "mask_lost, step_lost",
+    ]
+
+
+def test_a_row_that_no_variant_runs_says_so():
+    line = line_with(summary.render(sample.selftest()), "spawned_clean_run")
+    assert words(line)[1] == "none: no variant runs it"

@@ -1,0 +1,91 @@
+"""Which planted bugs each row catches, and the fewest, quickest rows that catch them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import median
+
+from harness.engine.components import COMPONENTS
+from harness.model.planted import Caught
+from harness.model.run import CellResult
+from harness.model.selftest import RowSeen
+
+CELL_S = 0.1  # what a cell costs beside its own run: starting it, judging it
+
+
+def row_of(cell: str) -> str:
+    """A cell's id without its backend."""
+    return cell.rpartition("@")[0]
+
+
+def is_clean(row: str) -> bool:
+    """Whether a row is a clean run of its component."""
+    component, _, rest = row.partition("/")
+    return rest.partition("[")[0] == COMPONENTS[component].clean
+
+
+def power_of(caught: Sequence[Caught], cells: Iterable[CellResult]) -> tuple[RowSeen, ...]:
+    """Every row of the components of these bugs, in the order of the cells."""
+    components = {row.partition("/")[0] for each in caught for row in each.bug.rows}
+    seconds: dict[str, list[float]] = {}
+    for cell in cells:
+        if cell.component in components:
+            took = seconds.setdefault(row_of(cell.id), [])
+            if cell.directory is not None:
+                took.append(cell.seconds)
+    plain = {each.bug.name for each in caught if any(map(is_clean, each.red))}
+    return tuple(_row(row, took, caught, plain) for row, took in seconds.items())
+
+
+def _row(row: str, took: Sequence[float], caught: Sequence[Caught], plain: set[str]) -> RowSeen:
+    catches = tuple(each.bug.name for each in caught if row in each.red)
+    return RowSeen(
+        row=row,
+        clean=is_clean(row),
+        catches=catches,
+        beyond=tuple(name for name in catches if name not in plain),
+        seconds=round(median(took), 2) if took else None,
+    )
+
+
+def cover(rows: Sequence[RowSeen]) -> tuple[RowSeen, ...]:
+    """The clean runs, and rows that with them catch whatever any row catches.
+
+    Greedy, by new bugs a second; then without those that the others make superfluous. `catches` of
+    each is cut down to what it adds.
+    """
+    chosen = [row for row in rows if row.clean and row.seconds is not None]
+    left = _caught(rows) - _caught(chosen)
+    while left:
+        best = max(rows, key=lambda row: (_worth(row, left), row.row))
+        chosen.append(best)
+        left -= set(best.catches)
+    for row in sorted(chosen, key=_cost, reverse=True):
+        others = _caught(each for each in chosen if each is not row)
+        if not row.clean and others.issuperset(row.catches):
+            chosen.remove(row)
+    return _shared_out(chosen)
+
+
+def _caught(rows: Iterable[RowSeen]) -> set[str]:
+    return {name for row in rows for name in row.catches}
+
+
+def _worth(row: RowSeen, left: set[str]) -> float:
+    return len(left.intersection(row.catches)) / _cost(row)
+
+
+def _cost(row: RowSeen) -> float:
+    return CELL_S + (row.seconds or 0.0)
+
+
+def _shared_out(chosen: Sequence[RowSeen]) -> tuple[RowSeen, ...]:
+    """Each bug stands beside the first row that catches it."""
+    taken: set[str] = set()
+    found = []
+    for row in chosen:
+        mine = tuple(name for name in row.catches if name not in taken)
+        taken.update(mine)
+        found.append(replace(row, catches=mine))
+    return tuple(found)

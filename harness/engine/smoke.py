@@ -1,0 +1,81 @@
+"""The smoke selection: `scenarios/smoke.toml` lists rows that together catch every planted bug."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from harness.engine.places import SMOKE
+from harness.engine.usage import UsageError
+from harness.model.selftest import RowSeen
+
+_HEAD = (
+    "# The clean runs, and rows that with them catch every planted bug, beside the bugs that each stands for.\n"
+    "# Computed: `harness selftest` leaves a new one in its run's directory.\n"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """One row of the selection.
+
+    Attributes:
+        row: its id, without a backend.
+        seconds: what it takes on the reference.
+        catches: the planted bugs that it stands for.
+    """
+
+    row: str
+    seconds: float
+    catches: tuple[str, ...]
+
+
+def render(rows: Sequence[RowSeen]) -> str:
+    """The file."""
+    return "\n".join([_HEAD, *map(_entry, rows)])
+
+
+def _entry(row: RowSeen) -> str:
+    caught = ", ".join(json.dumps(name) for name in row.catches)
+    seconds = row.seconds or 0.0
+    return f"[[rows]]\nrow = {json.dumps(row.row)}\nseconds = {seconds}\ncatches = [{caught}]\n"
+
+
+def read(path: Path) -> tuple[Chosen, ...]:
+    """Read the file.
+
+    Raises:
+        UsageError: it is not there, or says something that makes no sense.
+    """
+    try:
+        plain: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(path, "", f"no smoke selection: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(path, "", f"not valid TOML: {error}") from error
+    form = TypeAdapter(tuple[Chosen, ...], config=ConfigDict(extra="forbid"))
+    try:
+        return form.validate_json(json.dumps(plain.get("rows", [])), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, ("rows", *first["loc"])))
+        raise UsageError(path, where, f"{first['msg']}, got {first['input']!r}") from None
+
+
+def beside(scenarios: Iterable[Path]) -> Path:
+    """Where the selection lies: beside the directories of the components.
+
+    Raises:
+        UsageError: no selection lies beside any of them.
+    """
+    places = dict.fromkeys(path.parent.parent / SMOKE for path in scenarios)
+    found = next((path for path in places if path.is_file()), None)
+    if found is None:
+        raise UsageError("--smoke", "", f"there is no {' or '.join(map(str, places))}")
+    return found

@@ -1,0 +1,39 @@
+"""The committed smoke selection: its rows exist, stay quick, and stand for every planted bug."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.engine.loading import find, load
+from harness.engine.smoke import read
+from harness.model.scenario import cell_id
+from harness.planted.catalogue import PLANTED
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+CHOSEN = read(SCENARIOS / "smoke.toml")
+SECONDS_MAX = 60.0  # of one backend that is well, one cell at a time: minutes for all of them
+AGAIN = "take the smoke.toml that `harness selftest` leaves in its run's directory"
+
+
+def test_each_row_of_the_selection_exists():
+    rows = {
+        cell_id(loaded.component.name, loaded.name, row.key, "").removesuffix("@")
+        for loaded in map(load, find((SCENARIOS,)))
+        for row in loaded.scenario.rows()
+    }
+    assert {each.row for each in CHOSEN} - rows == set(), AGAIN
+
+
+def test_the_selection_catches_every_planted_bug():
+    caught = {name for each in CHOSEN for name in each.catches}
+    assert {bug.name for bug in PLANTED} - caught == set(), AGAIN
+
+
+def test_each_row_catches_the_bugs_that_it_stands_for():
+    declared = {(bug.name, row) for bug in PLANTED for row in bug.rows}
+    claimed = {(name, each.row) for each in CHOSEN for name in each.catches}
+    assert claimed - declared == set(), AGAIN
+
+
+def test_the_selection_is_quick():
+    assert sum(each.seconds for each in CHOSEN) < SECONDS_MAX
