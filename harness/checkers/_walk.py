@@ -115,7 +115,7 @@ class _Walk:
             self._forget()
 
     def _completed(self, operation: Operation) -> Iterator[Move]:
-        if operation.op in ("replace", "shutdown"):
+        if operation.op in ("replace", "rebuild", "shutdown"):
             self._envs = {index: _Env() for index in self._envs}
         elif operation.status != "ok" or operation.op == "rollout":
             if operation.op == "reset_where":

@@ -60,7 +60,7 @@ def _collected(
     judged = []
     latest: dict[int, Observation] = {}
     for op in operations:
-        if op.op == "replace":
+        if op.op in ("replace", "rebuild"):
             latest.clear()  # the next pool's envs count from their own beginning
         if op.op != "rollout" or op.status != "ok":
             continue

@@ -56,7 +56,7 @@ def _failures(history: History, calls: Iterable[Operation], rule: str) -> list[F
 
 def _asked(history: History, operation: Operation) -> bool:
     """Whether raising is what this call was made for."""
-    if operation.arguments.get("defect") is not None:
+    if operation.arguments.get("defect") is not None or operation.arguments.get("refusable"):
         return True
     timed = operation.op == "recv" and operation.arguments.get("timeout_s") is not None
     held = is_under_fault(history, operation, HOLDING_FAULTS)

@@ -12,7 +12,7 @@ from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
 
 NAME = "idempotent_close"
-BUILDING = frozenset({"construct", "replace"})
+BUILDING = frozenset({"construct", "replace", "rebuild"})
 
 
 class _ClosingChecker(Checker):

@@ -1,4 +1,4 @@
-"""`no_leaks`: descriptors, threads, children and shared memory are after as they were before."""
+"""`no_leaks`: descriptors, threads, children, shared memory and temporary files: after as before."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from harness.ports.checkers import Checker
 NAME = "no_leaks"
 HARMLESS_TARGETS = frozenset({"/dev/null"})
 DROPPING = frozenset({"replace", "collect_garbage"})
+SEMAPHORE = "sem."  # how the C library calls them in /dev/shm
+LISTED_MAX = 20
 
 
 def check(history: History) -> Judgement:
@@ -56,7 +58,11 @@ def _left_by_itself(history: History) -> bool:
 
 
 def _left_over(history: History) -> list[str]:
-    kinds = {"process": "the process", "shm": "in shared memory, the name"}
+    kinds = {
+        "process": "the process",
+        "shm": "in shared memory, the name",
+        "file": "the temporary file",
+    }
     return [
         f"{kinds[left.kind]} {left.name} was still there after the driver had left"
         for left in history.leftovers
@@ -85,13 +91,28 @@ def _excess(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
         if child["pid"] not in known
     ]
     names = sorted(set(after["shm"]) - set(before["shm"]))
+    semaphores = [name for name in names if name.startswith(SEMAPHORE)]
     kinds = {
         "file descriptors": descriptors,
         "threads": threads,
         "child processes": children,
-        "names in shared memory": names,
+        "named semaphores": semaphores,
+        "names in shared memory": [name for name in names if name not in semaphores],
+        "mappings of shared memory": _mappings(before, after),
+        "temporary files": sorted(set(after.get("files", ())) - set(before.get("files", ()))),
     }
-    return [f"{kind} left behind: {'; '.join(found)}" for kind, found in kinds.items() if found]
+    return [f"{kind} left behind: {_listed(found)}" for kind, found in kinds.items() if found]
+
+
+def _mappings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Targets of mappings that are new, with how many there are of each."""
+    counts = (Counter(census.get("mappings", {})) for census in (before, after))
+    return [f"{more} of {target}" for target, more in _more(*counts)]
+
+
+def _listed(found: list[str]) -> str:
+    more = f"; and {len(found) - LISTED_MAX} more" if len(found) > LISTED_MAX else ""
+    return "; ".join(found[:LISTED_MAX]) + more
 
 
 def _targets(census: Mapping[str, Any]) -> Counter[str]:

@@ -51,7 +51,7 @@ class _Router:
             self._requests.excuse()
 
     def _completed(self, operation: Operation) -> Iterator[Finding]:
-        if operation.op in ("replace", "shutdown"):
+        if operation.op in ("replace", "rebuild", "shutdown"):
             self._requests.drop()
         elif operation.status != "ok":
             # A receive that was merely late loses nothing: what it did not get is still to come.

@@ -55,7 +55,7 @@ def _judged(history: History) -> Iterator[tuple[Operation, Operation]]:
     """Pairs of a failed call and a valid one after it, which no further fault has hit."""
     state = _State()
     for call in history.operations:
-        if call.op in ENDING_VERBS | {"construct", "replace"}:
+        if call.op in ENDING_VERBS | {"construct", "replace", "rebuild"}:
             state = _State()
             if call.op in ENDING_VERBS:
                 return  # what comes after a close is not valid

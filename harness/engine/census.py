@@ -1,4 +1,4 @@
-"""What a process holds: descriptors, threads, children, names in shared memory."""
+"""What a process holds: descriptors, threads, children, shared memory, temporary files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import multiprocessing.resource_sharer
 import multiprocessing.resource_tracker
 import os
 import re
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from harness.engine import temporary
 
 SHM = Path("/dev/shm")
 
@@ -28,7 +31,9 @@ def take(own_fds: Iterable[int] = (), *, own_shm: bool = True) -> dict[str, Any]
         own_shm: names in /dev/shm can only be ours; else they say nothing, and are left out.
 
     Returns:
-        `fds` by what they point to, names of `threads`, `children` with pid and name, `shm`.
+        `fds` by what they point to, names of `threads`, `children` with pid and name, names in `shm`
+        (named semaphores among them), `mappings` of memory that is shared by what they map, and names
+        of temporary `files`.
     """
     helpers, helper_fds = _process_wide_helpers()
     sharer, sharer_fds = _resource_sharer()
@@ -41,6 +46,8 @@ def take(own_fds: Iterable[int] = (), *, own_shm: bool = True) -> dict[str, Any]
             if pid not in helpers
         ],
         "shm": shared_memory() if own_shm else [],
+        "mappings": dict(Counter(_shared_mappings())),
+        "files": temporary.names(Path(tempfile.gettempdir())),
     }
 
 
@@ -50,6 +57,19 @@ def shared_memory() -> list[str]:
         return sorted(os.listdir(SHM))
     except OSError:
         return []
+
+
+def _shared_mappings() -> list[str]:
+    """What each mapping of this process maps that others can write to as well."""
+    cached = _cached_arenas()
+    try:
+        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    parts = (line.split(maxsplit=5) for line in lines)
+    shared = (part for part in parts if part[1][1] == "w" and part[1][3] == "s")
+    targets = (part[5] if len(part) > 5 else "without a name" for part in shared)
+    return [target for target in targets if target not in cached]
 
 
 def children(pid: int) -> list[int]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.engine import census
+from harness.engine.meter import Meter
 from harness.model.gate import GateRule
 from harness.model.plain import from_plain, to_plain
 from harness.payloads.link import Journal, connect
@@ -71,6 +72,7 @@ class GateServer:
         self._selector = selector
         self._journal = journal
         self._rules: list[_Rule] = []
+        self._meters: list[Meter] = []
         self.driver = 0  # its pid, once there is one
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind("\0" + address[1:] if address.startswith("@") else address)
@@ -89,7 +91,7 @@ class GateServer:
         self._listener.close()
 
     def watch(self) -> float:
-        """See whether who was told to stop itself has stopped; within how many s to look again."""
+        """See who has stopped, and whose time has come; within how many s to look again."""
         for armed in self._rules:
             peer = armed.stopping
             if peer is not None and census.state(peer.pid) in ("T", "t"):
@@ -97,7 +99,9 @@ class GateServer:
                 self._record("stop", armed.rule.fault, "effect", f"process {peer.pid} is stopped")
                 if armed.open:
                     self._continue(armed)
-        return POLL_S if any(armed.stopping for armed in self._rules) else 1.0
+        self._meters = [meter for meter in self._meters if not meter.look()]
+        soonest_s = min((meter.due_s for meter in self._meters), default=1.0)
+        return POLL_S if any(armed.stopping for armed in self._rules) else min(1.0, soonest_s)
 
     def _register(self, listener: socket.socket, callback: Callable[[], None]) -> None:
         self._selector.register(listener, selectors.EVENT_READ, callback)
@@ -144,6 +148,8 @@ class GateServer:
         elif "release" in message:
             self._release(str(message["release"]))
             _say(peer, {"released": True})
+        elif "idle" in message:
+            self._measure("idle", float(message["idle"]), lambda: _say(peer, {"over": True}))
         elif "wait_held" in message:
             self._wait_held(peer, str(message["wait_held"]))
         else:
@@ -175,6 +181,8 @@ class GateServer:
             for waiting in armed.waiting:
                 _say(waiting, {"held": True})
             armed.waiting.clear()
+            if rule.for_s:
+                self._measure(rule.fault, rule.for_s, lambda: self._end_of_hold(rule.fault))
             return
         if rule.signal == signal.SIGSTOP:
             armed.stopping = peer
@@ -199,6 +207,26 @@ class GateServer:
                 self._record_hold(armed, since, "then let go")
             armed.held.clear()
             self._continue(armed)
+
+    def _measure(self, occasion: str, seconds: float, over: Callable[[], None]) -> None:
+        """Have the processor time of all processes measured for so long, then do what comes next."""
+
+        def done(record: dict[str, Any]) -> None:
+            self._journal.write("observe", "processor", **record)
+            over()
+
+        self._meters.append(
+            Meter(
+                occasion=occasion,
+                for_s=seconds,
+                pids=lambda: census.descendants(os.getpid()),
+                done=done,
+            )
+        )
+
+    def _end_of_hold(self, fault: str) -> None:
+        self._release(fault)
+        self._record("hold", fault, "healed", "its time was over")
 
     def _continue(self, armed: _Rule) -> None:
         """Let a process go on that was stopped."""
@@ -243,6 +271,10 @@ class GateClient:
     def release(self, fault: str) -> None:
         """Let go whoever this fault holds, now and later."""
         self._call({"release": fault})
+
+    def idle(self, seconds: float) -> None:
+        """Wait while the guardian measures the processor time of all processes."""
+        self._call({"idle": seconds})
 
     def wait_held(self, fault: str) -> bool:
         """Wait until a probe is held by this fault; False if the guardian left or it took too long."""

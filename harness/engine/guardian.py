@@ -10,12 +10,13 @@ import json
 import os
 import select
 import selectors
+import shutil
 import signal
 import traceback
 from pathlib import Path
 from typing import Any
 
-from harness.engine import census, linux
+from harness.engine import census, linux, temporary
 from harness.engine.driver import BROKEN, drive
 from harness.engine.gates import GateServer
 from harness.engine.request import CellRequest
@@ -32,14 +33,17 @@ KILL_S = 10.0  # how long the kernel may take to end what was killed
 def guard(request: CellRequest, directory: Path) -> None:
     """Run one cell in this freshly forked process, and leave; never returns."""
     code = BROKEN
+    scratch = temporary.directory_of(os.getpid())
     try:
         os.setsid()
         linux.signal_at_parents_death(signal.SIGTERM)
         linux.become_subreaper()
-        code = _Guardian(request, directory).run()
+        temporary.enter(scratch)
+        code = _Guardian(request, directory, scratch).run()
     except BaseException:  # noqa: BLE001 - the last frame of a process: the supervisor reads this file
         (directory / "guardian.txt").write_text(traceback.format_exc(), encoding="utf-8")
     finally:
+        shutil.rmtree(scratch, ignore_errors=True)
         os._exit(code)
 
 
@@ -83,9 +87,10 @@ class _Stderr:
 class _Guardian:
     """One cell, from its driver's start to the last of its processes."""
 
-    def __init__(self, request: CellRequest, directory: Path) -> None:
+    def __init__(self, request: CellRequest, directory: Path, scratch: Path) -> None:
         self._request = request
         self._directory = directory
+        self._scratch = scratch
         self._selector = selectors.DefaultSelector()
         self._stderr = _Stderr(directory / "stderr.txt")
         self._status: int | None = None
@@ -121,6 +126,7 @@ class _Guardian:
         gate.close()
         if private:
             leftovers += [{"kind": "shm", "name": name} for name in census.shared_memory()]
+        leftovers += [{"kind": "file", "name": name} for name in temporary.names(self._scratch)]
         self._save(journal_fd, leftovers)
         return 0
 

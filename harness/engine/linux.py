@@ -11,6 +11,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _CLONE_NEWNS = 0x0002_0000
 _MS_REC = 0x4000
 _MS_PRIVATE = 1 << 18
+_MS_REMOUNT = 32
 
 
 def _libc() -> ctypes.CDLL | None:
@@ -39,3 +40,12 @@ def private_shared_memory() -> bool:
     if libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None) != 0:
         return False
     return bool(libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", 0, None) == 0)
+
+
+def resize_shared_memory(size: int) -> bool:
+    """Give a /dev/shm of our own another size, in bytes; False where it is not ours to change."""
+    libc = _libc()
+    if libc is None or os.geteuid() != 0:
+        return False
+    options = f"size={size}".encode()
+    return bool(libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", _MS_REMOUNT, options) == 0)

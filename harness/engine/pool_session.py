@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import fields
 from typing import Any
 
@@ -61,7 +62,8 @@ class PoolSession(Session):
             case port.Step() | port.Send():
                 first = self._actions
                 self._actions += num_envs
-                return {"actions": list(range(first, first + num_envs))}
+                refusable = {"refusable": True} if getattr(verb, "refusable", False) else {}
+                return {"actions": list(range(first, first + num_envs)), **refusable}
             case port.ResetWhere():
                 return {"mask": list(verb.mask)}
             case port.Recv():
@@ -74,6 +76,13 @@ class PoolSession(Session):
                 return {"thread": True}
             case _:
                 return {}
+
+    def execute(self, verb: Any) -> None:
+        """Run a verb once; a pool that is rebuilt has been used before."""
+        if isinstance(verb, port.Rebuild):
+            super().execute(port.Reset())
+            super().execute(port.Step())
+        super().execute(verb)
 
     def perform(self, verb: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call the pool."""
@@ -106,6 +115,15 @@ class PoolSession(Session):
             case port.Replace():
                 self.drop()
                 self.open()
+            case port.Rebuild():
+                self._pool.close()
+                self.drop()
+                gc.collect()  # what waits for that alone is not a leak, and would be inherited
+                self.open()
+            case port.Idle():
+                self.gate.idle(verb.for_s)
+            case port.Mark():
+                self.mark()
             case port.Shutdown():
                 if verb.thread:
                     in_second_thread(self._pool.close)

@@ -19,7 +19,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from harness.engine import census, linux
+from harness.engine import census, linux, temporary
 from harness.engine.components import COMPONENTS, Component
 from harness.engine.guardian import guard
 from harness.engine.loader import backend_of
@@ -146,6 +146,7 @@ class _Server:
             code = os.waitstatus_to_exitcode(status)
             if code != 0:
                 self._end_orphans()
+                temporary.remove(pid)
             _say(self._connection, {"ended": key, "code": code})
 
     def _end_orphans(self) -> None:

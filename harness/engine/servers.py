@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +76,8 @@ class Server:
     def __init__(self, wanted: Sequence[Wanted], log: Path, path: Path) -> None:
         self._wanted = tuple(wanted)
         self._received = b""
+        # Its cells' temporary files are below; who is killed leaves them to us.
+        self._temporary = tempfile.mkdtemp(prefix="harness-")
         ours, theirs = socket.socketpair()
         self.connection = ours
         self._process = self._start(theirs, log, path)
@@ -120,9 +124,15 @@ class Server:
                     stdout=output,
                     stderr=output,
                     start_new_session=True,  # a terminal's SIGINT is the supervisor's alone
-                    env={**os.environ, **ONE_THREAD, "PYTHONPATH": search},
+                    env={
+                        **os.environ,
+                        **ONE_THREAD,
+                        "PYTHONPATH": search,
+                        "TMPDIR": self._temporary,
+                    },
                 )
             except OSError as error:
+                shutil.rmtree(self._temporary, ignore_errors=True)
                 raise UsageError("--python", python, error.strerror or str(error)) from error
 
     def _hello(self, log: Path) -> list[dict[str, Any]]:
@@ -145,6 +155,11 @@ class Server:
             problem = hello.get("failed") or f"the server did not start: {_last_line(log)}"
             raise UsageError("--backend", names, str(problem))
         return list(hello["backends"])
+
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._process.pid
 
     def receive(self) -> list[dict[str, Any]] | None:
         """Messages that have come; None when the server is gone."""
@@ -171,6 +186,7 @@ class Server:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        shutil.rmtree(self._temporary, ignore_errors=True)
 
 
 def _last_line(log: Path) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import signal
 import traceback
 import weakref
@@ -14,12 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from harness.engine import census
+from harness.engine import census, holdings
 from harness.engine.aside import Aside
 from harness.engine.components import Component
 from harness.engine.gates import GateClient
 from harness.engine.loader import backend_of
 from harness.engine.request import CellRequest
+from harness.engine.scarcity import Shortages
 from harness.model.gate import GateRule
 from harness.model.scenario import Heal, Phase
 from harness.payloads.interposer import MULTIPROCESSING, Interposer
@@ -57,6 +59,7 @@ class Session:
         self._asides: list[Aside] = []
         self._closing: Sequence[Closable] = ()
         self._interposer = Interposer()
+        self.shortages = Shortages(self.record, own_shm=own_shm)
 
     # What a component adds.
 
@@ -104,6 +107,7 @@ class Session:
         for aside in self._asides:
             aside.end()
         self._asides.clear()
+        self.shortages.end_all()
         self._settle(opening)
         self.journal.write("note", "finished")
 
@@ -206,6 +210,12 @@ class Session:
             | {self.journal.fd}
         )
 
+    def mark(self) -> None:
+        """Journal what every process of the cell holds by now."""
+        gc.collect()
+        own = os.getppid()  # the guardian: all of the cell are its descendants
+        self.journal.write("census", "mark", **holdings.take(own, own_shm=self._own_shm))
+
     # What faults may do: the `Stage` of the port.
 
     def record(self, fault: str, record: Record, detail: str = "", **data: Any) -> None:
@@ -305,7 +315,9 @@ class Session:
 
 
 def _strikes_construction(step: Any) -> bool:
-    """Whether a step is a fault of the workers' construction; ahead of all else it has to be armed first."""
+    """Whether a step is a fault that strikes the construction; ahead of all else it has to be armed first."""
+    if getattr(step, "ahead", False):
+        return True
     at = getattr(step, "placement", None)
     return at is not None and at.role != "driver" and at.op == "construct"
 

@@ -19,11 +19,13 @@ class Common:
         id: by which `heal` names it; the loader numbers faults that have none.
         roles: on whose operations it can be placed.
         ops: on which of the driver's operations; empty: any.
+        ahead: it strikes the construction if it stands in front of all verbs.
     """
 
     id: str = ""
     roles: ClassVar[frozenset[str]] = frozenset({"driver"})
     ops: ClassVar[frozenset[str]] = frozenset()
+    ahead: ClassVar[bool] = False
 
     @property
     def placement(self) -> Placement | None:

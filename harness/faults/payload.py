@@ -52,13 +52,19 @@ class Exit(Gated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall(Gated):
-    """The env does not come back from its k-th operation until the fault is healed."""
+    """The env does not come back from its k-th operation until the fault is healed.
 
+    Attributes:
+        for_s: it heals by itself after so long: the env is merely slow. The guardian measures what
+            processor time everybody uses meanwhile.
+    """
+
+    for_s: float = 0.0
     fault: Literal["stall"] = "stall"
 
     def arm(self, stage: Stage) -> None:
         """Have the gate hold whoever comes there."""
-        self.arm_gate(stage, "hold")
+        self.arm_gate(stage, "hold", for_s=self.for_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ class GateRule:
         how: by `sys.exit` or `os._exit`, for `exit`.
         code: exit code, for `exit`.
         defect: what is wrong with the reply, for `spoil`.
+        for_s: for `hold`: after how long it is released without being asked to; 0: never.
     """
 
     fault: str
@@ -38,6 +39,7 @@ class GateRule:
     how: Exit = "sys_exit"
     code: int = 0
     defect: ReplyDefect = "shape"
+    for_s: float = 0.0
 
     def meets(self, role: str, op: str, edge: str) -> bool:
         """Whether a probe at this point is one that the rule speaks of."""

@@ -169,9 +169,9 @@ class Ending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leftover:
-    """Something that was there after the driver had left: a process, a name in shared memory."""
+    """Something that was there after the driver had left: a process, a name in shared memory, a temporary file."""
 
-    kind: Literal["process", "shm"]
+    kind: Literal["process", "shm", "file"]
     name: str
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.model.planted import PlantedBug
 from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
+from harness.planted import resources_catalogue
 
 _FAILING = frozenset(
     {
@@ -278,5 +279,6 @@ PLANTED: tuple[PlantedBug, ...] = (
         rows=_REFUSED,
     ),
     *PAYLOADS,
+    *resources_catalogue.PLANTED,
 )
 """All of them, in the order of their checkers."""

@@ -26,8 +26,28 @@ class Closable(Protocol):
         """Close it."""
 
 
+class Shortages(Protocol):
+    """What can run short: each makes it so, and `end` gives back what the fault has taken."""
+
+    def limit(self, fault: str, resource: str, spare: int) -> None:
+        """Lower a limit of the driver's process, and of whoever it starts."""
+
+    def fill_shared_memory(self, fault: str) -> None:
+        """Leave no room in /dev/shm."""
+
+    def pin(self, fault: str) -> None:
+        """Leave the driver, and whoever it starts, one processor."""
+
+    def end(self, fault: str) -> None:
+        """Give back."""
+
+
 class Stage(Protocol):
     """What a fault may touch while it is armed, fired or healed."""
+
+    @property
+    def shortages(self) -> Shortages:
+        """What the operating system gives."""
 
     def record(self, fault: str, record: Record, detail: str = "", **data: Any) -> None:
         """Journal one of the records."""

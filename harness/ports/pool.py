@@ -100,9 +100,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """Send every env a step without waiting for the results."""
+    """Send every env a step without waiting for the results.
 
+    Attributes:
+        refusable: the pool may refuse it: more steps are sent than it has to take in flight.
+    """
+
+    refusable: bool = False
     do: Literal["send"] = "send"
+    times: int = 1
     within_s: float = 5.0
 
 
@@ -154,6 +160,36 @@ class Replace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuild:
+    """Reset and step the pool, close it, and build the next one."""
+
+    do: Literal["rebuild"] = "rebuild"
+    times: int = 1
+    within_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle:
+    """Do nothing, while the guardian measures what processor time the cell's processes use.
+
+    Attributes:
+        for_s: for how long; the first `harness.engine.meter.SETTLE_S` of it are not measured.
+    """
+
+    for_s: float = 1.4
+    do: Literal["idle"] = "idle"
+    within_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Count what every process of the cell holds; all marks of a scenario are made in the same state."""
+
+    do: Literal["mark"] = "mark"
+    within_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shutdown:
     """Close the pool, in a second thread if `thread` says so."""
 
@@ -163,8 +199,23 @@ class Shutdown:
     within_s: float = 5.0
 
 
-PoolVerb = Reset | ResetWhere | Step | Send | Recv | Seed | Rollout | Replace | Shutdown
-ALWAYS: frozenset[str] = frozenset({"reset", "step", "replace", "shutdown"})
+PoolVerb = (
+    Reset
+    | ResetWhere
+    | Step
+    | Send
+    | Recv
+    | Seed
+    | Rollout
+    | Replace
+    | Rebuild
+    | Idle
+    | Mark
+    | Shutdown
+)
+ALWAYS: frozenset[str] = frozenset(
+    {"reset", "step", "replace", "rebuild", "idle", "mark", "shutdown"}
+)
 OPTIONAL: frozenset[str] = frozenset(
     {"reset_where", "send", "recv", "recv_some", "seed", "rollout"}
 )
@@ -302,6 +353,7 @@ class PoolCapabilities:
         transfers: by transport, channels whose transfers in the owner can be counted.
         autoreset: when an env that is done is reset: within the step that ended it, or by the next one.
         closes_by_itself: a pool that is dropped without `close` is meant to release its workers.
+        in_flight_max: how many steps of an env may be in flight: sent, and not received.
     """
 
     verbs: frozenset[str] = frozenset()
@@ -310,6 +362,7 @@ class PoolCapabilities:
     transfers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     autoreset: Autoreset = "same_step"
     closes_by_itself: bool = True
+    in_flight_max: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

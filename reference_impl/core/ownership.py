@@ -130,10 +130,26 @@ def start_process(
     # Until the child ignores SIGINT, a Ctrl-C meant for the owner must not end it half-made.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
+        _have_room_for_pipes()
         process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return OwnedProcess(process)
+
+
+def _have_room_for_pipes() -> None:
+    """Raise while nothing is lost: `start` opens two pipes, and forgets the first if the second fails.
+
+    Raises:
+        OSError: the process may not have four more descriptors.
+    """
+    taken: list[int] = []
+    try:
+        for _ in range(2):
+            taken += os.pipe()
+    finally:
+        for fd in taken:
+            os.close(fd)
 
 
 def start_thread(target: Callable[..., object], args: tuple[Any, ...], *, name: str) -> OwnedThread:

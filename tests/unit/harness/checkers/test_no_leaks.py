@@ -9,7 +9,11 @@ from harness.model.history import Ending, Leftover
 from harness.model.verdict import Contract
 from tests.unit.harness.checkers.histories import Recorder, contracts, texts
 
-LEFTOVERS = (Leftover(kind="process", name="python (pid 7)"), Leftover(kind="shm", name="psm_1"))
+LEFTOVERS = (
+    Leftover(kind="process", name="python (pid 7)"),
+    Leftover(kind="shm", name="psm_1"),
+    Leftover(kind="file", name="lock"),
+)
 BEFORE = {
     "fds": {"pipe:[1]": 1, "anon_inode:[eventfd]": 2},
     "threads": ["MainThread", "gate"],
@@ -59,6 +63,12 @@ def test_a_history_without_a_closing_census_is_no_evidence():
             "child processes left behind: worker (pid 6)",
         ),
         ({"shm": ["old", "psm_2", "psm_1"]}, "names in shared memory left behind: psm_1; psm_2"),
+        ({"shm": ["old", "sem.mp-a"]}, "named semaphores left behind: sem.mp-a"),
+        (
+            {"mappings": {"/dev/shm/torch_1 (deleted)": 2}},
+            "mappings of shared memory left behind: 2 of /dev/shm/torch_1 (deleted)",
+        ),
+        ({"files": ["b/c", "b"]}, "temporary files left behind: b; b/c"),
     ],
 )
 def test_what_is_left_behind_is_found(after, text):
@@ -73,9 +83,15 @@ def test_what_outlives_the_driver_is_found():
     assert texts(judgement) == [
         "the process python (pid 7) was still there after the driver had left",
         "in shared memory, the name psm_1 was still there after the driver had left",
+        "the temporary file lock was still there after the driver had left",
     ]
     assert all(finding.leak for finding in judgement.findings)
-    assert judgement.judged == 2
+    assert judgement.judged == 3
+
+
+def test_of_many_things_left_behind_the_first_are_named():
+    (finding,) = CHECKER.check(counted(shm=[f"s{i:02}" for i in range(25)]).history()).findings
+    assert finding.text.endswith("s18; s19; and 5 more")
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,8 @@ class Gate:
 
     def records(self) -> list[tuple[str, str]]:
         lines = map(json.loads, self._path.read_text().splitlines())
-        return [(line["data"]["id"], line["data"]["record"]) for line in lines]
+        faults = (line["data"] for line in lines if line["kind"] == "fault")
+        return [(data["id"], data["record"]) for data in faults]
 
     def close(self) -> None:
         for peer in self._peers:
@@ -245,3 +246,25 @@ def test_who_has_to_spoil_a_reply_is_told_how(gate: Gate):
     answer = gate.say(gate.peer(), question)
     assert answer is not None
     assert (answer["order"], answer["defect"]) == ("spoil", "missing_key")
+def test_who_idles_is_told_when_the_time_is_over(gate: Gate):
+    driver = gate.peer()
+    assert gate.say(driver, {"idle": 0.0}) is None
+    gate.server.watch()
+    assert gate.heard(driver) == {"over": True}
+
+
+def test_a_hold_for_a_given_time_ends_by_itself_and_counts_as_healed(gate: Gate):
+    gate.arm("f1", "hold", for_s=1e-9)
+    probe = gate.peer()
+    assert gate.ask(probe) is None
+    gate.server.watch()
+    assert gate.heard(probe) == {"order": "go"}
+    assert gate.records() == [("f1", "reached"), ("f1", "effect"), ("f1", "healed")]
+
+
+def test_a_hold_without_a_time_goes_on(gate: Gate):
+    gate.arm("f1", "hold")
+    probe = gate.peer()
+    gate.ask(probe)
+    gate.server.watch()
+    assert gate.heard(probe) is None

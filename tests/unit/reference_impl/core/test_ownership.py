@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import threading
 
@@ -134,3 +135,24 @@ def test_a_thread_is_joined_up_to_the_deadline():
     held.set()
     assert thread.join(Deadline.after(SOON))
     assert not thread.alive
+
+
+def test_a_start_for_which_there_are_no_descriptors_takes_none():
+    before = sorted(os.listdir("/proc/self/fd"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    spare = 3  # room for the first of the two pipes that a start makes
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_limit_after(spare), hard))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            start_process(leave, (0,), name="worker", start_method="fork")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def _limit_after(spare: int) -> int:
+    """The number that comes after so many free ones."""
+    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(spare + 1)]
+    for fd in taken:
+        os.close(fd)
+    return max(taken)
