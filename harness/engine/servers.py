@@ -24,6 +24,7 @@ from harness.ports.clock import Deadline
 
 START_S = 120.0  # a cold import of a large backend on a busy machine
 END_S = 10.0
+TEMPORARY_PATH_MAX = 50  # with 45 more, multiprocessing can still bind a socket there (107 bytes)
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -76,8 +77,7 @@ class Server:
     def __init__(self, wanted: Sequence[Wanted], log: Path, path: Path) -> None:
         self._wanted = tuple(wanted)
         self._received = b""
-        # Its cells' temporary files are below; who is killed leaves them to us.
-        self._temporary = tempfile.mkdtemp(prefix="harness-")
+        self._temporary = _temporary_directory()
         ours, theirs = socket.socketpair()
         self.connection = ours
         self._process = self._start(theirs, log, path)
@@ -187,6 +187,12 @@ class Server:
             self._process.kill()
             self._process.wait()
         shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def _temporary_directory() -> str:
+    """A directory for a server, with its cells' below: whoever is killed leaves its files to us."""
+    short = len(tempfile.gettempdir()) <= TEMPORARY_PATH_MAX
+    return tempfile.mkdtemp(prefix="h", dir=None if short else "/tmp")
 
 
 def _last_line(log: Path) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +48,20 @@ def test_a_file_that_cells_leave_outside_of_themselves_is_found():
 def test_a_run_leaves_no_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
 ):
-    temporary = tmp_path / "t"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
     scenario = write(tmp_path / "three_steps.toml", THREE_STEPS.replace("thread", "process"))
-    done = harness("run", scenario, "--backend", backend, "--reports", tmp_path / "reports")
-    assert (done.code, list(temporary.iterdir())) == (0, []), done.err
+    with tempfile.TemporaryDirectory() as temporary:  # pytest's own has too long a path for sockets
+        monkeypatch.setenv("TMPDIR", temporary)
+        done = harness("run", scenario, "--backend", backend, "--reports", tmp_path / "reports")
+        left = os.listdir(temporary)
+    assert (done.code, left) == (0, []), done.err
+
+
+def test_a_long_path_for_temporary_files_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    scenario = write(tmp_path / "three_steps.toml", THREE_STEPS.replace("thread", "process"))
+    long = tmp_path / ("long" * 20)
+    long.mkdir()
+    monkeypatch.setenv("TMPDIR", str(long))
+    done = harness("run", scenario, "--backend", "torchrl", "--reports", tmp_path / "reports")
+    assert (done.code, os.listdir(long)) == (0, []), done.err
