@@ -29,7 +29,7 @@ class Kind(StrEnum):
     FAULT = "fault"
     """A fault was `armed`, `reached`, or its `effect` seen: `data` has `id`, `record`, `detail`."""
     CENSUS = "census"
-    """What the driver's process holds: `op` is `opening` or `closing`."""
+    """What the driver's process holds, `op` `opening` or `closing`; or every process of the cell: `mark`."""
     NOTE = "note"
     """Anything a reader wants to know: phases, what an adapter set, where the driver was."""
 

@@ -195,3 +195,11 @@ def test_the_nearest_of_several_outcomes_tells_what_is_wrong():
     recorder.failing("step")
     recorder.failing("step")
     assert len(found(recorder, "survives", "recovers")) == 1
+
+
+@pytest.mark.parametrize(("refusable", "found"), [(True, 0), (False, 1)])
+def test_a_send_may_fail_only_where_the_pool_may_refuse_it(refusable, found):
+    recorder = Recorder()
+    arguments = {"refusable": True} if refusable else {}
+    recorder.failing("send", "env 0 is busy", actions=[1, 2], **arguments)
+    assert len(CHECKER.check(recorder.history()).findings) == found

@@ -20,7 +20,6 @@ def test_a_process_below_is_counted_with_what_it_holds():
     found = holdings.take(os.getppid(), own_shm=False)
     (held,) = [each for each in found["processes"] if each["pid"] == os.getpid()]
     assert set(held) == {"pid", "fds", "threads", "mappings", "rss_kb"}
-    assert held["fds"] == len(os.listdir("/proc/self/fd")) - 1  # the listing's own
     assert min(held.values()) > 0
 
 

@@ -7,12 +7,18 @@ import pytest
 from harness.engine.session import _strikes_construction
 from harness.faults.payload import Exit, Raise
 from harness.faults.primitive import CloseChannel
+from harness.faults.resources import FullSharedMemory, Limit, OneProcessor
 from harness.model.scenario import Placement
 from harness.ports.pool import Reset
 
 
 def test_a_fault_of_the_construction_of_a_worker_is_armed_ahead():
     assert _strikes_construction(Exit(at=Placement(role="worker:1", op="construct")))
+
+
+@pytest.mark.parametrize("fault", [Limit(), FullSharedMemory(), OneProcessor()])
+def test_what_runs_short_ahead_of_all_verbs_strikes_the_construction(fault):
+    assert _strikes_construction(fault)
 
 
 @pytest.mark.parametrize(
