@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.model.planted import PlantedBug
+from harness.planted import resources_catalogue
 from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
-from harness.planted import resources_catalogue
 
 _FAILING = frozenset(
     {

@@ -246,6 +246,8 @@ def test_who_has_to_spoil_a_reply_is_told_how(gate: Gate):
     answer = gate.say(gate.peer(), question)
     assert answer is not None
     assert (answer["order"], answer["defect"]) == ("spoil", "missing_key")
+
+
 def test_who_idles_is_told_when_the_time_is_over(gate: Gate):
     driver = gate.peer()
     assert gate.say(driver, {"idle": 0.0}) is None
