@@ -26,9 +26,13 @@ from reference_impl.pool.workers import Workers
 
 
 class _Polling(Conversation):
-    def _read_round(self, deadline: Deadline) -> None:  # noqa: ARG002 - that is the bug
+    def _read_round(
+        self,
+        deadline: Deadline,  # noqa: ARG002 - that is the bug
+        wanted: Collection[int] = (),
+    ) -> None:
         """Look once, whatever the deadline: who calls looks again at once."""
-        super()._read_round(Deadline.after(0.0))
+        super()._read_round(Deadline.after(0.0), wanted)
 
 
 class _PollingReceive(AsyncEnvPool):
