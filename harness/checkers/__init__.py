@@ -4,12 +4,14 @@ from harness.checkers.acks_aligned import CHECKER as ACKS_ALIGNED
 from harness.checkers.bounded_calls import CHECKER as BOUNDED_CALLS
 from harness.checkers.bounded_memory import CHECKER as BOUNDED_MEMORY
 from harness.checkers.bounded_shutdown import CHECKER as BOUNDED_SHUTDOWN
+from harness.checkers.clean_exit import CHECKER as CLEAN_EXIT
 from harness.checkers.episode_model import CHECKER as EPISODE_MODEL
 from harness.checkers.expected_outcome import CHECKER as EXPECTED_OUTCOME
 from harness.checkers.failure_attributed import CHECKER as FAILURE_ATTRIBUTED
 from harness.checkers.idempotent_close import CHECKER as IDEMPOTENT_CLOSE
 from harness.checkers.idle_when_blocked import CHECKER as IDLE_WHEN_BLOCKED
 from harness.checkers.no_leaks import CHECKER as NO_LEAKS
+from harness.checkers.no_orphans import CHECKER as NO_ORPHANS
 from harness.checkers.no_torn_forward import CHECKER as NO_TORN_FORWARD
 from harness.checkers.ownership import CHECKER as OWNERSHIP
 from harness.checkers.reset_mask import CHECKER as RESET_MASK
@@ -31,6 +33,8 @@ CHECKERS: tuple[Checker, ...] = (
     NO_LEAKS,
     BOUNDED_MEMORY,
     IDLE_WHEN_BLOCKED,
+    CLEAN_EXIT,
+    NO_ORPHANS,
     FAILURE_ATTRIBUTED,
     USABLE_AFTER,
     EXPECTED_OUTCOME,

@@ -11,7 +11,7 @@ POOL = frozenset({"pool"})
 WEIGHTS = frozenset({"weights"})
 EITHER = POOL | WEIGHTS
 
-ENDING_VERBS = frozenset({"shutdown", "collect_garbage", "release"})
+ENDING_VERBS = frozenset({"shutdown", "collect_garbage", "release", "leave"})
 HOLDING_FAULTS = frozenset({"stall", "stop", "hold_forward"})
 
 
@@ -27,7 +27,7 @@ class AnswerChecker(Checker):
     def applies(self, history: History) -> bool:
         """Whether the scenario can produce answers, and there was somebody to give them."""
         silent = frozenset({"construct", *ENDING_VERBS})
-        built = all(op.status != "fail" for op in history.operations if op.op == "construct")
+        built = all(op.status == "ok" for op in history.operations if op.op == "construct")
         calls = [op for op in history.operations if op.op not in silent]
         struck = calls and all(op.status == "fail" and is_under_fault(history, op) for op in calls)
         return built and not struck and super().applies(history)

@@ -9,6 +9,7 @@ from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
 
 NAME = "bounded_shutdown"
+CLOSING = ENDING_VERBS - {"leave"}  # leaving is another checker's case
 
 
 class _EndingChecker(Checker):
@@ -20,16 +21,14 @@ class _EndingChecker(Checker):
         """Whether there is, or should have been, something that ends the backend."""
         if history.component not in self.components:
             return False
-        return "shutdown" in history.verbs or any(
-            op.op in ENDING_VERBS for op in history.operations
-        )
+        return "shutdown" in history.verbs or any(op.op in CLOSING for op in history.operations)
 
 
 def check(history: History) -> Judgement:
     """Judge every shutdown, and every collection of an abandoned backend."""
-    endings = [op for op in history.operations if op.op in ENDING_VERBS]
+    endings = [op for op in history.operations if op.op in CLOSING]
     completed = [op for op in endings if op.completed is not None]
-    stuck = [op for op in hung(history) if op.op in ENDING_VERBS]
+    stuck = [op for op in hung(history) if op.op in CLOSING]
     findings = [endlessness(NAME, history, op) for op in stuck]
     for op in completed:
         findings += [found for found in (lateness(NAME, op), _uncleanness(op)) if found]

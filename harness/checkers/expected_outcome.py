@@ -26,8 +26,10 @@ NAME = "expected_outcome"
 def check(history: History) -> Judgement:
     """Judge every completed operation; any of the accepted outcomes suffices."""
     completed = [op for op in history.operations if op.completed is not None]
-    endings = [op for op in completed if op.op in ENDING_VERBS]
-    calls = [op for op in completed if op.op not in ENDING_VERBS]
+    # What was under way when a fault ended its caller has no outcome of its own.
+    told = [op for op in completed if not (op.status == "info" and history.left_as_asked)]
+    endings = [op for op in told if op.op in ENDING_VERBS]
+    calls = [op for op in told if op.op not in ENDING_VERBS]
     findings = [_failed(op, "close is clean") for op in endings if op.status != "ok"]
     options = [_against(Expected(outcome), history, calls) for outcome in history.expect]
     nearest: list[Finding] = min(options, key=len, default=[])

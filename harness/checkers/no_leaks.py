@@ -37,6 +37,12 @@ def check(history: History) -> Judgement:
             Finding(checker=NAME, text=text, contract=contract, leak=True)
             for text in _left_over(history)
         ]
+    elif history.left_as_asked:  # which of its processes go on living is another checker's case
+        judged += 1
+        findings += [
+            Finding(checker=NAME, text=text, contract=contract, leak=True)
+            for text in _left_over(history, "shm")
+        ]
     return Judgement(findings=tuple(findings), judged=judged)
 
 
@@ -57,7 +63,7 @@ def _left_by_itself(history: History) -> bool:
     )
 
 
-def _left_over(history: History) -> list[str]:
+def _left_over(history: History, *only: str) -> list[str]:
     kinds = {
         "process": "the process",
         "shm": "in shared memory, the name",
@@ -66,6 +72,7 @@ def _left_over(history: History) -> list[str]:
     return [
         f"{kinds[left.kind]} {left.name} was still there after the driver had left"
         for left in history.leftovers
+        if not only or left.kind in only
     ]
 
 

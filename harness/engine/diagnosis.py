@@ -18,7 +18,7 @@ from harness.engine.watchdog import Seen
 
 Condition = Literal["stopped", "dead", "spinning", "astray"] | Wait
 
-ENDING = frozenset({"shutdown", "release", "replace", "collect_garbage"})
+ENDING = frozenset({"shutdown", "release", "replace", "collect_garbage", "leave"})
 """Operations in which a worker may well be gone."""
 SAYS: Mapping[Condition, str] = {
     "stopped": "is stopped",

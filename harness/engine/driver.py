@@ -9,8 +9,10 @@ import signal
 import sys
 import traceback
 import types
+from typing import NoReturn
 
 from harness.engine.components import COMPONENTS
+from harness.engine.leaving import Leaving
 from harness.engine.loader import resolve
 from harness.engine.request import CellRequest
 from harness.payloads.link import HOLD_BOUND_S, Journal, Link
@@ -18,14 +20,20 @@ from harness.payloads.link import HOLD_BOUND_S, Journal, Link
 BROKEN = 70  # EX_SOFTWARE: the harness's own part failed
 
 
-def drive(request: CellRequest, journal: str, gate: str, *, own_shm: bool) -> None:
+def drive(request: CellRequest, journal: str, gate: str, *, own_shm: bool) -> NoReturn:
     """Run the scenario and leave; never returns.
+
+    At the end of most scenarios nothing is left to be done, and the process ends at once. Where leaving
+    is what is judged, the interpreter ends it.
 
     Args:
         request: what to do.
         journal: path of the journal.
         gate: address of the gate.
         own_shm: /dev/shm is this cell's alone, so that names in it can be judged.
+
+    Raises:
+        Leaving: for the bottom of `__main__`.
     """
     code = BROKEN
     try:
@@ -35,12 +43,13 @@ def drive(request: CellRequest, journal: str, gate: str, *, own_shm: bool) -> No
         component = COMPONENTS[request.component]
         resolve(component.session)(request, component, link, own_shm=own_shm).run()
         code = 0
+    except Leaving:
+        raise
     except BaseException:  # noqa: BLE001 - the last frame of a process: the judge reads the journal
         Journal(journal, "driver").write("note", "broken", traceback=traceback.format_exc())
-    finally:
-        with contextlib.suppress(OSError, ValueError):  # the backend may have closed it
-            sys.stderr.flush()
-        os._exit(code)
+    with contextlib.suppress(OSError, ValueError):  # the backend may have closed it
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _prepare() -> None:
@@ -48,6 +57,8 @@ def _prepare() -> None:
     # Spawned workers import the parent's __main__ again: it must be nothing.
     sys.modules["__main__"] = types.ModuleType("__main__")
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # Whoever started the run may ignore SIGINT, as shells have background jobs do.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     faulthandler.enable()
     # For stacks where nobody may look from outside; forked workers inherit it.
     faulthandler.register(signal.SIGUSR1, all_threads=True)

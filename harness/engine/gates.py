@@ -19,7 +19,8 @@ from typing import Any
 
 from harness.engine import census
 from harness.engine.meter import Meter
-from harness.model.gate import GateRule
+from harness.engine.strikes import Strikes
+from harness.model.gate import GateRule, Target
 from harness.model.plain import from_plain, to_plain
 from harness.payloads.link import Journal, connect
 from harness.ports.clock import now_ns
@@ -73,15 +74,31 @@ class GateServer:
         self._journal = journal
         self._rules: list[_Rule] = []
         self._meters: list[Meter] = []
-        self.driver = 0  # its pid, once there is one
+        self._strikes = Strikes(journal)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind("\0" + address[1:] if address.startswith("@") else address)
         self._listener.listen(64)
         self._register(self._listener, self._accept)
 
+    @property
+    def driver(self) -> int:
+        """The driver's pid, 0 before there is one."""
+        return self._strikes.driver
+
+    @driver.setter
+    def driver(self, pid: int) -> None:
+        self._strikes.driver = pid
+
     def fileno(self) -> int:
         """The listening socket's descriptor."""
         return self._listener.fileno()
+
+    def driver_gone(self, code: int) -> bool:
+        """Let go whoever was held while the driver was signalled; whether such a signal ended it."""
+        for armed in self._rules:
+            if armed.rule.target is not None:
+                self._release(armed.rule.fault)
+        return self._strikes.driver_gone(code)
 
     def close(self) -> None:
         """Answer nobody any more; what is still held was held to the end."""
@@ -91,7 +108,8 @@ class GateServer:
         self._listener.close()
 
     def watch(self) -> float:
-        """See who has stopped, and whose time has come; within how many s to look again."""
+        """Signal and continue who is due, see whose time has come; within how many s to look again."""
+        soon = self._strikes.send_due()
         for armed in self._rules:
             peer = armed.stopping
             if peer is not None and census.state(peer.pid) in ("T", "t"):
@@ -101,7 +119,8 @@ class GateServer:
                     self._continue(armed)
         self._meters = [meter for meter in self._meters if not meter.look()]
         soonest_s = min((meter.due_s for meter in self._meters), default=1.0)
-        return POLL_S if any(armed.stopping for armed in self._rules) else min(1.0, soonest_s)
+        polled = POLL_S if any(armed.stopping for armed in self._rules) else min(1.0, soonest_s)
+        return polled if soon is None else min(polled, soon)
 
     def _register(self, listener: socket.socket, callback: Callable[[], None]) -> None:
         self._selector.register(listener, selectors.EVENT_READ, callback)
@@ -152,6 +171,8 @@ class GateServer:
             self._measure("idle", float(message["idle"]), lambda: _say(peer, {"over": True}))
         elif "wait_held" in message:
             self._wait_held(peer, str(message["wait_held"]))
+        elif "signal_owner" in message:
+            self._strikes.plan(**message["signal_owner"], where="between two calls")
         else:
             self._ask(peer, message)
 
@@ -176,8 +197,12 @@ class GateServer:
         rule, role = armed.rule, str(message["role"])
         if rule.order == "hold":
             armed.held.append((peer, now_ns()))
-            worker = int(role.partition(":")[2] or 0)
-            self._record("hold", rule.fault, "reached", f"{role} in {rule.op}", worker=worker)
+            if rule.target is not None:
+                where = f"{rule.after_s:g} s after {role} came to its {rule.op}, and is held there"
+                self._strikes.plan(rule.fault, rule.signal, rule.target, where, rule.after_s)
+            else:
+                worker = int(role.partition(":")[2] or 0)
+                self._record("hold", rule.fault, "reached", f"{role} in {rule.op}", worker=worker)
             for waiting in armed.waiting:
                 _say(waiting, {"held": True})
             armed.waiting.clear()
@@ -236,6 +261,8 @@ class GateServer:
                 os.kill(peer.pid, signal.SIGCONT)
 
     def _record_hold(self, armed: _Rule, since: int, how: str) -> None:
+        if armed.rule.target is not None:
+            return  # the hold was a means, and no effect
         held_ms = (now_ns() - since) // 1_000_000
         self._record("hold", armed.rule.fault, "effect", f"held for {held_ms} ms, {how}")
 
@@ -282,6 +309,11 @@ class GateClient:
             return bool(self._call({"wait_held": fault}).get("held"))
         except OSError:
             return False
+
+    def signal_owner(self, fault: str, number: int, target: Target) -> None:
+        """Have the guardian signal this process, or its group; it does not answer, since who would hear?"""
+        strike = {"fault": fault, "number": number, "target": target}
+        self._connection.sendall(json.dumps({"signal_owner": strike}).encode() + b"\n")
 
     def hang_up(self) -> None:
         """End a wait in another thread, now or when it comes."""

@@ -6,6 +6,7 @@ and ends with the server.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -14,11 +15,12 @@ import shutil
 import signal
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from harness.engine import census, linux, temporary
+from harness.engine import aftermath, census, linux, temporary
 from harness.engine.driver import BROKEN, drive
 from harness.engine.gates import GateServer
+from harness.engine.leaving import Leaving
 from harness.engine.request import CellRequest
 from harness.payloads.link import Journal
 from harness.ports.clock import Deadline, pause
@@ -27,11 +29,18 @@ STDERR_HEAD = (
     64 * 1024
 )  # bytes of a flood that are kept from its beginning, and as many from its end
 LEAVE_S = 2.0  # how long what the driver started may take to end by itself after it
+OUTLIVE_S = (
+    10.0  # ... where that is what is judged: a fork server full of libraries on a busy machine
+)
 KILL_S = 10.0  # how long the kernel may take to end what was killed
 
 
 def guard(request: CellRequest, directory: Path) -> None:
-    """Run one cell in this freshly forked process, and leave; never returns."""
+    """Run one cell in this freshly forked process, and leave; never returns.
+
+    Raises:
+        Leaving: in the driver, on its way to the bottom of `__main__`.
+    """
     code = BROKEN
     scratch = temporary.directory_of(os.getpid())
     try:
@@ -40,11 +49,13 @@ def guard(request: CellRequest, directory: Path) -> None:
         linux.become_subreaper()
         temporary.enter(scratch)
         code = _Guardian(request, directory, scratch).run()
+    except Leaving:
+        raise
     except BaseException:  # noqa: BLE001 - the last frame of a process: the supervisor reads this file
-        (directory / "guardian.txt").write_text(traceback.format_exc(), encoding="utf-8")
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        os._exit(code)
+        with contextlib.suppress(OSError):  # then there is nobody to tell
+            (directory / "guardian.txt").write_text(traceback.format_exc(), encoding="utf-8")
+    shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(code)
 
 
 class _Stderr:
@@ -76,6 +87,10 @@ class _Stderr:
         """Whether something is there to be taken now."""
         ready, _, _ = select.select([self.reader], [], [], 0)
         return bool(ready) and not self._over
+
+    def kept(self) -> bytes:
+        """What was kept of it."""
+        return self._head + self._tail
 
     def save(self) -> None:
         """Write it to its file."""
@@ -112,8 +127,12 @@ class _Guardian:
         gate_address = f"@harness-{os.getpid()}"
         journal = Journal(path, "guardian")
         gate = GateServer(self._selector, journal, gate_address)
-        ours = (wakeup, alarm, journal_fd, journal.fd, gate.fileno(), self._stderr.reader)
-        driver = self._start_driver(path, gate_address, ours, own_shm=private)
+        ours = (wakeup, alarm, journal_fd, journal.fd, self._stderr.reader)
+        driver = os.fork()
+        if driver == 0:
+            gate.close()  # and not by its number, which the object would close again at exit
+            self._drive(path, gate_address, ours, own_shm=private)
+        os.close(self._stderr.writer)
         gate.driver = driver
         self._selector.register(wakeup, selectors.EVENT_READ, lambda: os.read(wakeup, 4096))
         self._selector.register(self._stderr.reader, selectors.EVENT_READ, self._read_stderr)
@@ -121,7 +140,12 @@ class _Guardian:
             self._turn(gate.watch())
             self._reap(driver)
         self._ended_by_us = self._status is None
-        leftovers = self._leave(driver)
+        left = False
+        if self._status is not None:
+            code = os.waitstatus_to_exitcode(self._status)
+            killed = gate.driver_gone(code)
+            left = aftermath.complete_open(journal, _whole(journal_fd), code, killed=killed)
+        leftovers = self._leave(driver, journal, left=left)
         self._turn(0.0)  # who has gone last is seen to be gone
         gate.close()
         if private:
@@ -134,13 +158,9 @@ class _Guardian:
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
         return os.open(self._directory / "journal.jsonl", flags, 0o644)
 
-    def _start_driver(
-        self, journal: str, gate: str, ours: tuple[int, ...], *, own_shm: bool
-    ) -> int:
-        pid = os.fork()
-        if pid:
-            os.close(self._stderr.writer)
-            return pid
+    def _drive(self, journal: str, gate: str, ours: tuple[int, ...], *, own_shm: bool) -> NoReturn:
+        """Be the driver, in a process group of its own, as a shell would have it."""
+        os.setpgid(0, 0)
         linux.signal_at_parents_death(signal.SIGKILL)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -150,7 +170,6 @@ class _Guardian:
             os.close(fd)
         self._selector.close()
         drive(self._request, journal, gate, own_shm=own_shm)
-        return 0  # never comes here
 
     def _on_term(self, *_: object) -> None:
         self._told_to_end = True
@@ -174,13 +193,21 @@ class _Guardian:
             if pid == driver:
                 self._status = status
 
-    def _leave(self, driver: int) -> list[dict[str, str]]:
-        """Wait for what the driver started to end by itself, then end it; returns what did not."""
-        deadline = Deadline.after(LEAVE_S * self._request.time_scale)
-        while not (self._told_to_end or deadline.expired) and census.descendants(os.getpid()):
+    def _leave(self, driver: int, journal: Journal, *, left: bool) -> list[dict[str, str]]:
+        """Wait for what the driver started to end by itself, then end it; returns what did not.
+
+        Args:
+            driver: its pid.
+            journal: gets an account of it.
+            left: the driver has left without closing, as it was told.
+        """
+        bound_s = (OUTLIVE_S if left else LEAVE_S) * self._request.time_scale
+        survivors = aftermath.Survivors()
+        deadline = Deadline.after(bound_s)
+        while survivors.look() and not (self._told_to_end or deadline.expired):
             self._turn(0.01)
             self._reap(driver)
-        left = [
+        found = [
             {"kind": "process", "name": _told(pid)}
             for pid in census.descendants(os.getpid())
             if not (self._ended_by_us and pid == driver)
@@ -194,7 +221,14 @@ class _Guardian:
         self._reap(driver)
         while self._stderr.has_more() and not deadline.expired:
             self._stderr.read()
-        return left
+        journal.write(
+            "note",
+            "aftermath",
+            bound_s=bound_s,
+            processes=survivors.told(),
+            stderr=aftermath.summary(self._stderr.kept()),
+        )
+        return found
 
     def _save(self, journal_fd: int, leftovers: list[dict[str, str]]) -> None:
         self._stderr.save()

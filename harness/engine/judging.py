@@ -133,7 +133,7 @@ def _outcome(
     if harness_error is not None:
         return Outcome.HARNESS_ERROR, harness_error
     ending = history.ending
-    if not ending.finished and not ending.ended_by_us:
+    if not (ending.finished or ending.ended_by_us or history.left_as_asked):
         return Outcome.CRASH, f"the driver died: {_death(ending)}"
     if ending.hang is not None:
         return Outcome.HANG, _hang_reason(history)

@@ -239,6 +239,9 @@ def _check_steps(scenario: Scenario[Any, Any], component: Component, where: obje
         if hasattr(step, "mask") and {len(step.mask)} != sizes:
             problem = f"one entry an env, num_envs is {sorted(sizes)}, got {len(step.mask)} entries"
             raise UsageError(where, f"steps[{i}].mask", problem)
+        if getattr(step, "do", None) == "leave" and i + 1 < len(scenario.steps):
+            problem = f"leave is the last step, {len(scenario.steps) - i - 1} come after it"
+            raise UsageError(where, f"steps[{i}].do", problem)
         if getattr(step, "times", 1) < 1:
             raise UsageError(where, f"steps[{i}].times", f"at least 1, got {step.times}")
         if getattr(step, "placement", None) is not None:

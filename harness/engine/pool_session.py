@@ -45,7 +45,9 @@ class PoolSession(Session):
             )
             for i in range(setup.num_envs)
         ]
-        closing = [verb.within_s for verb in self.request.verbs() if verb.do == "shutdown"]
+        closing = [
+            verb.within_s for verb in self.request.verbs() if verb.do in ("shutdown", "leave")
+        ]
         deadline_s = min(closing, default=5.0) * self.request.time_scale
         found = backend_of(self.request.adapter).pool
         assert found is not None

@@ -22,6 +22,7 @@ from typing import Any
 from harness.engine import census, linux, temporary
 from harness.engine.components import COMPONENTS, Component
 from harness.engine.guardian import guard
+from harness.engine.leaving import Leaving
 from harness.engine.loader import backend_of
 from harness.engine.request import PROTOCOL, CellRequest
 from harness.model.plain import to_plain
@@ -43,7 +44,14 @@ def main(argv: list[str]) -> int:
     gc.collect()
     gc.freeze()  # else the first collection of a cell copies every page of the imports
     _say(connection, {"v": PROTOCOL, "backends": described})
-    _Server(connection).run()
+    sys.stdout.flush()  # what waits there would be printed by every driver that leaves for real
+    try:
+        _Server(connection).run()
+    except Leaving as leaving:
+        way = leaving.way
+    else:
+        return 0
+    way.take()  # this is a driver, at the bottom of its `__main__`
     return 0
 
 
@@ -105,7 +113,8 @@ class _Server:
         selector = selectors.DefaultSelector()
         selector.register(self._connection, selectors.EVENT_READ)
         selector.register(wakeup, selectors.EVENT_READ)
-        self._ours = (self._connection.fileno(), wakeup, alarm, selector.fileno())
+        self._selector = selector
+        self._alarm = (wakeup, alarm)
         while True:
             ready = {key.fd for key, _ in selector.select()}
             if wakeup in ready:
@@ -126,7 +135,10 @@ class _Server:
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
-            for fd in self._ours:
+            # By their own methods: an object that still holds a number would close it again at exit.
+            self._selector.close()
+            self._connection.close()
+            for fd in self._alarm:
                 os.close(fd)
             guard(CellRequest.from_plain(message["request"]), Path(message["directory"]))
         self._guardians[pid] = message["key"]
@@ -161,4 +173,6 @@ class _Server:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    CODE = main(sys.argv[1:])
+    if CODE:
+        sys.exit(CODE)

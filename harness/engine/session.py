@@ -9,29 +9,34 @@ import gc
 import itertools
 import os
 import signal
+import sys
 import traceback
 import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from harness.engine import census, holdings
 from harness.engine.aside import Aside
 from harness.engine.components import Component
 from harness.engine.gates import GateClient
+from harness.engine.interrupts import record_interrupts
+from harness.engine.leaving import Leaving, Way
 from harness.engine.loader import backend_of
 from harness.engine.request import CellRequest
 from harness.engine.scarcity import Shortages
-from harness.model.gate import GateRule
+from harness.model.gate import GateRule, Target
 from harness.model.scenario import Heal, Phase
 from harness.payloads.interposer import MULTIPROCESSING, Interposer
 from harness.payloads.link import Journal, Link
 from harness.ports.clock import Deadline, pause
 from harness.ports.faults import Closable, Fault, Record
+from harness.ports.leave import Leave
 
 TEXT_MAX = 4000  # characters of a message or traceback that are kept
 RELEASE_S = 5.0  # how long finalizers of what was closed, or never closed, may take
 SETTLE_S = 2.0  # how long what was closed may take to be gone
+STRUCK_S = 2.0  # how long a signal that was asked for may take to come
 
 
 def grace_s(deadline_s: float) -> float:
@@ -60,6 +65,9 @@ class Session:
         self._closing: Sequence[Closable] = ()
         self._interposer = Interposer()
         self.shortages = Shortages(self.record, own_shm=own_shm)
+        verbs = request.verbs()
+        self._leaves = bool(verbs) and verbs[-1].do == "leave"
+        self._failed: BaseException | None = None  # what the last failed call raised, if needed
 
     # What a component adds.
 
@@ -95,6 +103,7 @@ class Session:
         if any(fault.fault == "delay_transfer" for fault in self.request.faults()):
             hooks = backend_of(self.request.adapter).hooks
             self._interposer.install((*MULTIPROCESSING, *hooks))
+        record_interrupts(self.request.faults(), self)
         opening = census.take(self._own_fds(), own_shm=self._own_shm)
         self.journal.write("census", "opening", **opening)
         steps = self.request.steps
@@ -129,6 +138,8 @@ class Session:
         elif hasattr(step, "fault"):
             self._armed.append(step)
             step.arm(self)
+        elif step.do == "leave":
+            self._leave(step)
         else:
             for _ in range(getattr(step, "times", 1)):
                 for aside in self._asides:
@@ -153,6 +164,23 @@ class Session:
         function: Callable[[], dict[str, Any]],
     ) -> bool:
         """Journal a call, make it, journal how it ended; whether it returned."""
+        number = self._invoke(op, within_s, arguments)
+        try:
+            result = function()
+        except BaseException as error:  # noqa: BLE001 - whatever the backend raises is what is judged
+            self.journal.write("fail", op, request=number, error=describe(error))
+            if self._leaves:
+                self._failed = error
+            else:
+                traceback.clear_frames(error.__traceback__)
+            returned = False
+        else:
+            self.journal.write("ok", op, request=number, **result)
+            returned = True
+        self.after_call()
+        return returned
+
+    def _invoke(self, op: str, within_s: float, arguments: dict[str, Any]) -> int:
         number = next(self._requests)
         deadline_s = within_s * self.request.time_scale
         self.journal.write(
@@ -164,17 +192,21 @@ class Session:
             phase=self._phase,
             **arguments,
         )
-        try:
-            result = function()
-        except BaseException as error:  # noqa: BLE001 - whatever the backend raises is what is judged
-            self.journal.write("fail", op, request=number, error=describe(error))
-            traceback.clear_frames(error.__traceback__)
-            returned = False
-        else:
-            self.journal.write("ok", op, request=number, **result)
-            returned = True
-        self.after_call()
-        return returned
+        return number
+
+    def _leave(self, verb: Leave) -> NoReturn:
+        """Leave for real: the guardian, which outlives this process, says when it is gone."""
+        for aside in self._asides:
+            aside.end()
+        self._hits[verb.do] += 1
+        self._strike(verb.do, "before")
+        setattr(sys.modules["__main__"], "session", self)  # noqa: B010 - no module has it
+        self._invoke(
+            verb.do,
+            verb.within_s,
+            {"how": verb.how, "code": verb.code if verb.how == "exit" else None},
+        )
+        raise Leaving(Way(verb=verb, failed=self._failed))
 
     def _strike(self, op: str, edge: str) -> None:
         for fault in self._armed:
@@ -249,6 +281,14 @@ class Session:
                 end_s=deadline_s + grace_s(deadline_s),
             )
         )
+
+    def signal_owner(self, fault: str, number: int, target: Target) -> None:
+        """Have the guardian send a signal here and now, between two calls."""
+        try:
+            self.gate.signal_owner(fault, number, target)
+            pause(STRUCK_S)  # whom it ends does not come to the end of this
+        except KeyboardInterrupt:
+            return  # a trainer that catches it between two calls
 
     def channel_ends(self, channel: str, end: str, how: str) -> Sequence[Closable]:
         """The backend's ends of a channel."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.faults.owner import SignalOwner
 from harness.faults.payload import BadReply, BadWeights, Exit, Raise, Stall
 from harness.faults.primitive import CloseChannel, DelayTransfer
 from harness.faults.process import CollectCycle, Signal, Stop
@@ -21,5 +22,6 @@ PoolFault = (
     | Limit
     | FullSharedMemory
     | OneProcessor
+    | SignalOwner
 )
 WeightsFault = HoldForward | BadWeights

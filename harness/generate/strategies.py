@@ -23,9 +23,10 @@ STEPS_MAX = 12
 BLOCKS_MAX = 8  # those for which there is room are taken
 LEFT_OUT_MAX = 4  # of the kinds: most blocks need two or three of them
 FRAMES_PER_ENV = st.integers(3, 6)
-# They are about a whole cell's resources, which say nothing of how calls follow each other.
+# They are about a whole cell's resources, or end the driver, which says nothing of how calls follow each other.
 NOT_DRAWN = frozenset(
-    {"bad_reply", "rebuild", "idle", "mark", "limit", "full_shared_memory", "one_processor"}
+    {"rebuild", "idle", "mark", "limit", "full_shared_memory", "one_processor"}
+    | {"bad_reply", "leave", "signal_owner"}
 )
 VERBS = frozenset(tagged(PoolVerb, "do")) - NOT_DRAWN
 FAULTS = frozenset(tagged(PoolFault, "fault")) - NOT_DRAWN

@@ -8,6 +8,7 @@ from typing import Literal
 Order = Literal["go", "raise", "exit", "signal", "hold", "spoil"]
 ReplyDefect = Literal["unpicklable", "shape", "dtype", "missing_key"]
 Exit = Literal["sys_exit", "os_exit"]
+Target = Literal["main", "group"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,9 @@ class GateRule:
         code: exit code, for `exit`.
         defect: what is wrong with the reply, for `spoil`.
         for_s: for `hold`: after how long it is released without being asked to; 0: never.
+        target: for `hold`: whom `signal` is sent to while the probe is held, the driver alone or its
+            process group; None: nobody.
+        after_s: how long after that.
     """
 
     fault: str
@@ -40,6 +44,8 @@ class GateRule:
     code: int = 0
     defect: ReplyDefect = "shape"
     for_s: float = 0.0
+    target: Target | None = None
+    after_s: float = 0.0
 
     def meets(self, role: str, op: str, edge: str) -> bool:
         """Whether a probe at this point is one that the rule speaks of."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal as signals
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -202,6 +203,19 @@ class History:
     leftovers: tuple[Leftover, ...] = ()
 
     @cached_property
+    def left_as_asked(self) -> bool:
+        """Whether the scenario has ended the driver: by a leave, or by a signal that a fault sent."""
+        number = self.ending.signal
+        struck = {record.id for record in self.fault_records if record.effect}
+        killed = number is not None and any(
+            fault["id"] in struck and _number(fault.get("signal")) == number
+            for fault in self.faults
+            if fault["fault"] == "signal_owner"
+        )
+        left = any(op.op == "leave" and op.status == "ok" for op in self.operations)
+        return killed or (left and number is None)
+
+    @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """The driver's operations, in the order of their invocation."""
         done = {e.id: e for e in self.events if e.kind in (Kind.OK, Kind.FAIL, Kind.INFO)}
@@ -244,3 +258,8 @@ class History:
             if e.data["record"] == "healed" and start is not None:
                 return start, e.ts_ns
         return None if start is None else (start, None)
+
+
+def _number(signal: object) -> int:
+    """The number of a signal as a fault names it: `KILL`."""
+    return int(signals.Signals[f"SIG{signal}"])

@@ -6,6 +6,7 @@ from harness.model.planted import PlantedBug
 from harness.planted import resources_catalogue
 from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
+from harness.planted.exit_bugs import EXIT_BUGS
 
 _FAILING = frozenset(
     {
@@ -291,5 +292,6 @@ PLANTED: tuple[PlantedBug, ...] = (
     ),
     *PAYLOADS,
     *resources_catalogue.PLANTED,
+    *EXIT_BUGS,
 )
 """All of them, in the order of their checkers."""

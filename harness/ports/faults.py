@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol
 
-from harness.model.gate import GateRule
+from harness.model.gate import GateRule, Target
 from harness.model.scenario import Placement
 
 Record = Literal["armed", "reached", "effect", "healed"]
@@ -60,6 +60,9 @@ class Stage(Protocol):
 
     def attend_hold(self, fault: str, verb: Any, bound_s: float) -> None:
         """Once a probe is held, run `verb` in a second thread; release it when that ended or after `bound_s`."""
+
+    def signal_owner(self, fault: str, number: int, target: Target) -> None:
+        """Have the driver, or its whole process group, signalled here and now."""
 
     def channel_ends(self, channel: str, end: str, how: str) -> Sequence[Closable]:
         """The backend's ends of a channel."""

@@ -13,6 +13,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from harness.ports.leave import Leave
+
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 
@@ -212,9 +214,10 @@ PoolVerb = (
     | Idle
     | Mark
     | Shutdown
+    | Leave
 )
 ALWAYS: frozenset[str] = frozenset(
-    {"reset", "step", "replace", "rebuild", "idle", "mark", "shutdown"}
+    {"reset", "step", "replace", "rebuild", "idle", "mark", "shutdown", "leave"}
 )
 OPTIONAL: frozenset[str] = frozenset(
     {"reset_where", "send", "recv", "recv_some", "seed", "rollout"}

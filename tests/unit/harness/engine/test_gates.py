@@ -270,3 +270,59 @@ def test_a_hold_without_a_time_goes_on(gate: Gate):
     gate.ask(probe)
     gate.server.watch()
     assert gate.heard(probe) is None
+
+
+class Owner:
+    """A process that waits for a signal."""
+
+    def __init__(self, gate: Gate) -> None:
+        command = ["sleep", "60"]
+        self.process = subprocess.Popen(command, start_new_session=True)  # noqa: TID251 - to signal
+        gate.server.driver = self.process.pid
+
+    def code(self) -> int:
+        return self.process.wait(10)
+
+
+@pytest.fixture
+def owner(gate: Gate):
+    owner = Owner(gate)
+    yield owner
+    owner.process.kill()
+    owner.process.wait()
+
+
+def test_an_owner_is_signalled_while_a_worker_is_held(gate: Gate, owner: Owner):
+    gate.arm("f1", "hold", signal=int(signal.SIGTERM), target="main")
+    probe = gate.peer()
+    assert gate.ask(probe) is None  # held
+    gate.server.watch()
+    assert gate.server.driver_gone(owner.code())
+    assert gate.heard(probe) == {"order": "go"}
+    assert gate.records() == [("f1", "reached"), ("f1", "effect")]
+
+
+def test_an_owner_is_not_signalled_before_its_time(gate: Gate, owner: Owner):
+    gate.arm("f1", "hold", signal=int(signal.SIGTERM), target="main", after_s=60.0)
+    gate.ask(gate.peer())
+    assert gate.server.watch() == 1.0
+    assert gate.records() == []
+    owner.process.kill()
+    assert not gate.server.driver_gone(owner.code())
+
+
+def test_the_group_of_an_owner_is_signalled_when_it_asks_for_it(gate: Gate, owner: Owner):
+    strike = {"fault": "f1", "number": int(signal.SIGINT), "target": "group"}
+    assert gate.say(gate.peer(), {"signal_owner": strike}) is None
+    gate.server.watch()
+    assert owner.code() == -signal.SIGINT
+    assert gate.records() == [("f1", "reached")]
+
+
+def test_an_end_that_has_another_cause_is_no_effect(gate: Gate, owner: Owner):
+    gate.arm("f1", "hold", signal=int(signal.SIGURG), target="main")  # which sleep ignores
+    gate.ask(gate.peer())
+    gate.server.watch()
+    owner.process.kill()
+    assert not gate.server.driver_gone(owner.code())
+    assert gate.records() == [("f1", "reached")]
