@@ -18,7 +18,7 @@ class TrainerError(RuntimeError):
     """What a trainer raises that is told to leave by an exception of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Way:
     """A way out.
 
@@ -46,8 +46,12 @@ class Way:
             case "exit":
                 sys.exit(self.verb.code)
             case "uncaught":
-                if self.failed is not None:
-                    raise self.failed
+                failed, self.failed = self.failed, None
+                try:
+                    if failed is not None:
+                        raise failed
+                finally:
+                    del failed  # else its traceback would hold itself, which no script's does
             case _:
                 assert_never(self.verb.how)
 

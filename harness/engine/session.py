@@ -206,7 +206,8 @@ class Session:
             verb.within_s,
             {"how": verb.how, "code": verb.code if verb.how == "exit" else None},
         )
-        raise Leaving(Way(verb=verb, failed=self._failed))
+        failed, self._failed = self._failed, None  # its traceback holds this session: no cycle
+        raise Leaving(Way(verb=verb, failed=failed))
 
     def _strike(self, op: str, edge: str) -> None:
         for fault in self._armed:

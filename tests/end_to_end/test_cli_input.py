@@ -37,6 +37,11 @@ BAD_FILES = {
         'heal = "f7"',
         "steps[1].heal: no fault before it has the id 'f7'",
     ),
+    "a leave before the end": (
+        "",
+        'do = "leave"',
+        "steps[1].do: leave is the last step, 1 come after it",
+    ),
 }
 
 

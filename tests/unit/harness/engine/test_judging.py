@@ -128,3 +128,31 @@ def test_a_journal_of_another_version_is_refused():
     line = {"v": EVENT_SCHEMA + 1, "ts": 1, "pid": 1, "role": "driver", "kind": "note", "op": "x"}
     with pytest.raises(ValueError, match="event schema"):
         read_event(0, json.dumps({**line, "id": None, "data": {}}).encode())
+
+
+def left(kind: Kind) -> tuple[Event, ...]:
+    """A leave, and how it was completed."""
+    times = {"deadline_s": 5.0, "grace_s": 2.0}
+    invoked = {"seq": 0, "ts_ns": 0, "pid": 1, "role": "driver", "op": "leave", "id": 1}
+    return (
+        Event(**invoked, kind=Kind.INVOKE, data=times),
+        Event(**{**invoked, "seq": 1, "ts_ns": 1}, kind=kind),
+    )
+
+
+def test_a_driver_that_left_as_it_was_told_has_not_crashed():
+    found = history(ending=Ending(exit_code=3), events=left(Kind.OK))
+    assert outcome(found, checker()) is Outcome.PASS
+
+
+def test_a_driver_that_a_signal_ends_while_it_leaves_has_crashed():
+    found = history(ending=Ending(signal=11), events=left(Kind.OK))
+    assert outcome(found, checker()) is Outcome.CRASH
+
+
+@pytest.mark.parametrize(("number", "wanted"), [(9, Outcome.PASS), (11, Outcome.CRASH)])
+def test_a_driver_has_crashed_unless_it_died_of_the_fault(number: int, wanted: Outcome):
+    faults = ({"fault": "signal_owner", "id": "f1", "signal": "KILL"},)
+    events = tuple(fault_event(record) for record in ("armed", "reached", "effect"))
+    found = history(ending=Ending(signal=number), faults=faults, events=events)
+    assert outcome(found, checker()) is wanted
