@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,12 +133,17 @@ def test_a_journal_of_another_version_is_refused():
 
 def left(kind: Kind) -> tuple[Event, ...]:
     """A leave, and how it was completed."""
-    times = {"deadline_s": 5.0, "grace_s": 2.0}
-    invoked = {"seq": 0, "ts_ns": 0, "pid": 1, "role": "driver", "op": "leave", "id": 1}
-    return (
-        Event(**invoked, kind=Kind.INVOKE, data=times),
-        Event(**{**invoked, "seq": 1, "ts_ns": 1}, kind=kind),
+    invoked = Event(
+        seq=0,
+        ts_ns=0,
+        pid=1,
+        role="driver",
+        kind=Kind.INVOKE,
+        op="leave",
+        id=1,
+        data={"deadline_s": 5.0, "grace_s": 2.0},
     )
+    return invoked, replace(invoked, seq=1, ts_ns=1, kind=kind, data={})
 
 
 def test_a_driver_that_left_as_it_was_told_has_not_crashed():
