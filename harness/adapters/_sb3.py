@@ -57,6 +57,9 @@ class _Pool:
     def close(self) -> None:
         self._envs.close()
 
+    def transfer_ends(self, _channel: port.Channel, _end: port.End) -> list[int]:
+        return [remote.fileno() for remote in self._envs.remotes]
+
     def worker_pids(self) -> list[int]:
         return [process.pid for process in getattr(self._envs, "processes", ())]
 

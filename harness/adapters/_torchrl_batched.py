@@ -21,7 +21,12 @@ def close(env: Any) -> None:
     env.close(raise_if_closed=False)
 
 
-def backend_of(name: str, setup: Mapping[str, frozenset[str]], dialect: Dialect) -> Backend:
+def backend_of(
+    name: str,
+    setup: Mapping[str, frozenset[str]],
+    dialect: Dialect,
+    transfers: Mapping[str, frozenset[str]] | None = None,
+) -> Backend:
     """The backend of one of the two; `setup` is what it accepts that the other does not."""
     capabilities = PoolCapabilities(
         verbs=frozenset({"reset_where", "seed", "rollout"}),
@@ -32,6 +37,8 @@ def backend_of(name: str, setup: Mapping[str, frozenset[str]], dialect: Dialect)
             "ends": ENDS,
             **setup,
         },
+        transfers=transfers or {},
+        once=frozenset({"commands", "results"}),
     )
     return Backend(
         name=name,

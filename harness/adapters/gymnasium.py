@@ -52,6 +52,9 @@ class _Pool:
     def close(self) -> None:
         self._envs.close()
 
+    def transfer_ends(self, _channel: port.Channel, _end: port.End) -> list[int]:
+        return [pipe.fileno() for pipe in self._envs.parent_pipes]
+
     def worker_pids(self) -> list[int]:
         return [process.pid for process in self._envs.processes if process.pid]
 
@@ -64,6 +67,7 @@ _CAPABILITIES = port.PoolCapabilities(
         "payload": form.FLAT | {"nested", "reward_array"},
         "ends": form.ENDS,
     },
+    transfers={"process": frozenset({"commands", "results"})},
     autoreset="next_step",
 )
 _PORT = port.PoolPort(capabilities=_CAPABILITIES, make=_Pool)

@@ -50,7 +50,7 @@ POOL_CAPABILITIES = PoolCapabilities(
         "ends": ENDS,
     },
     channels={"process": frozenset({*_PUBLIC, *_READER}), "thread": _PUBLIC},
-    transfers={"process": frozenset({"commands", "results"})},
+    transfers=dict.fromkeys(("process", "thread"), frozenset({"commands", "results"})),
 )
 _EXCHANGES = {"value": "queue", "slots": "shm", "auto": "auto"}  # the pool's words for ours
 # Wrong variants of the pool go by value, where the parts are that they replace.
@@ -108,6 +108,14 @@ def _channel(pool: Any, channel: Channel, end: End, how: Close) -> list[ChannelE
     return [_Connection(each._connection) for each in ends]  # noqa: SLF001 - the fault is on the pipe
 
 
+def _transfer_ends(pool: Any, channel: Channel, end: End) -> list[Any]:
+    """Sockets by their descriptors; the ends of threads, which have none, by themselves."""
+    ends = pool.channels()[channel]
+    if pool.backend == "multiprocessing":
+        return [each.fileno() for each in ends]
+    return list(ends) if end == "owner" else [each._peer for each in ends]  # noqa: SLF001 - the worker's
+
+
 def pool_port_of(
     make_pool: Callable[..., Any], capabilities: PoolCapabilities = POOL_CAPABILITIES
 ) -> PoolPort:
@@ -128,7 +136,7 @@ def pool_port_of(
         build=build,
         worker_pids=lambda pool: pool.worker_pids,
         channel=_channel,
-        descriptors=lambda pool, channel: [end.fileno() for end in pool.channels()[channel]],
+        transfer_ends=_transfer_ends,
     )
     return pool_port(capabilities, dialect)
 

@@ -14,6 +14,7 @@ _CAPABILITIES = PoolCapabilities(
         "start_method": frozenset({"fork", "spawn", "forkserver"}),
         "payload": FLAT | {"reward_array"},
     },
+    transfers={"process": frozenset({"commands", "results"})},
     closes_by_itself=False,  # it has no finalizer, and nothing promises that dropping it is enough
 )
 backend = backend_of(

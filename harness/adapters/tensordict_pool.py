@@ -55,7 +55,7 @@ class Dialect:
         build: makes the bare pool from setup, factories by env, and the deadline for shutting down.
         worker_pids: the pool's worker processes, by env; empty for threads.
         channel: the pool's ends of a channel; none of them may hold the pool.
-        descriptors: the owner's descriptors of a channel, for counting transfers.
+        transfer_ends: what tells the transfers of a channel, as the port has it.
         remarks: what a reader of the cell has to know of how the pool was set up.
         close: closes the pool, or the transformed env around it, so that it may be called again.
     """
@@ -63,7 +63,7 @@ class Dialect:
     build: Build
     worker_pids: Callable[[Any], list[int]]
     channel: Callable[[Any, Channel, End, Close], list[ChannelEnd]] = _no_channels
-    descriptors: Callable[[Any, Channel], list[int]] = lambda _pool, _channel: []
+    transfer_ends: Callable[[Any, Channel, End], Sequence[Any]] = lambda _pool, _channel, _end: []
     remarks: Callable[[PoolSetup, float], tuple[str, ...]] = _no_remarks
     close: Callable[[Any], None] = _close
 
@@ -183,9 +183,9 @@ class TensorDictPool:
         """The ends that the fault names; empty where the dialect has none."""
         return self._dialect.channel(self._pool, channel, end, how)
 
-    def descriptors(self, channel: Channel) -> list[int]:
-        """The owner's descriptors of a channel."""
-        return self._dialect.descriptors(self._pool, channel)
+    def transfer_ends(self, channel: Channel, end: End) -> Sequence[Any]:
+        """What tells the transfers of a channel."""
+        return self._dialect.transfer_ends(self._pool, channel, end)
 
     def _current(self) -> Any:
         """A shallow copy of the current root, so that what is set for one request stays there."""

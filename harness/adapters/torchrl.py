@@ -164,7 +164,7 @@ class CollectorWeights:
 _START_METHODS = frozenset({"fork", "spawn", "forkserver"})
 
 
-def _descriptors(pool: Any, channel: Channel) -> list[int]:
+def _transfer_ends(pool: Any, channel: Channel, _: End) -> list[int]:
     """Results are read from pipes, commands written to them."""
     if channel == "results":
         return [queue._reader.fileno() for queue in _result_queues(pool)]  # noqa: SLF001 - no public way
@@ -181,7 +181,7 @@ dialect = Dialect(
     build=_build,
     worker_pids=_worker_pids,
     channel=_channel,
-    descriptors=_descriptors,
+    transfer_ends=_transfer_ends,
     remarks=_remarks,
 )
 
@@ -211,6 +211,7 @@ backend = Backend(
             },
             channels={"process": frozenset({"results/owner/reader", "results/owner/public"})},
             transfers={"process": frozenset({"commands", "results"})},
+            once=frozenset({"commands", "results"}),
         ),
         dialect,
     ),

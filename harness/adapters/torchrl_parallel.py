@@ -11,7 +11,7 @@ from torchrl.envs import ParallelEnv
 from harness.adapters._torchrl_batched import USE_BUFFERS, backend_of, close
 from harness.adapters.tensordict_pool import Dialect
 from harness.payloads.tensordict_env import env_makers
-from harness.ports.pool import EnvFactory, PoolSetup
+from harness.ports.pool import Channel, End, EnvFactory, PoolSetup
 
 _OWN_BOUND = 0.8  # of the deadline: what is left is for what it does beside waiting
 _START_BOUND = 0.4  # of the deadline: what failed to start is waited for and ended after it
@@ -49,6 +49,10 @@ def _worker_pids(pool: Any) -> list[int]:
     return [process.pid for process in pool._workers]  # noqa: SLF001 - it has no public way to tell
 
 
+def _transfer_ends(pool: Any, _channel: Channel, _end: End) -> list[int]:
+    return [pipe.fileno() for pipe in pool.parent_channels]
+
+
 def _remarks(setup: PoolSetup, deadline_s: float) -> tuple[str, ...]:
     grace_s, start_s = _grace_s(setup, deadline_s), _start_bound_s(setup)
     return (
@@ -60,5 +64,12 @@ def _remarks(setup: PoolSetup, deadline_s: float) -> tuple[str, ...]:
 backend = backend_of(
     "torchrl_parallel",
     {"start_method": frozenset({"fork", "spawn", "forkserver"})},
-    Dialect(build=_build, worker_pids=_worker_pids, close=close, remarks=_remarks),
+    Dialect(
+        build=_build,
+        worker_pids=_worker_pids,
+        transfer_ends=_transfer_ends,
+        close=close,
+        remarks=_remarks,
+    ),
+    transfers={"process": frozenset({"commands", "results"})},
 )

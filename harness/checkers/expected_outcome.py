@@ -75,14 +75,14 @@ def _is_before_faults(history: History, operation: Operation) -> bool:
 
 
 def _unanswered_faults(history: History, calls: list[Operation]) -> list[Finding]:
-    """Reached faults after which no call raised; an operation that never ended is another's case."""
+    """Reached faults after which calls came, and none raised; what never ended is another's case."""
     findings = []
     for record in history.fault_records:
         window = history.fault_window_ns(record.id)
         if window is None or any(op.completed is None for op in history.operations):
             continue
         later = [op for op in calls if (ended_ns(op) or 0) >= window[0]]
-        if not any(op.status == "fail" for op in later):
+        if later and not any(op.status == "fail" for op in later):
             findings.append(_unanswered(record, later))
     return findings
 

@@ -11,7 +11,9 @@ from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
 
 NAME = "failure_attributed"
-FAULTS = frozenset({"raise", "exit", "signal", "bad_weights", "bad_reply"})
+BROKEN = frozenset({"fail_transfer", "truncate_transfer", "unrebuildable_item"})
+LOST = frozenset({"tear_transfer", "cut_channel"})
+FAULTS = frozenset({"raise", "exit", "signal", "bad_weights", "bad_reply"}) | BROKEN | LOST
 
 DEATH = re.compile(
     r"died|dead|exit|killed|signal|terminated|closed|EOF|broken pipe|reset by peer", re.IGNORECASE
@@ -100,7 +102,12 @@ def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator
                 Contract.EQUIVALENCE,
                 report,
             )
-        case "exit" | "signal" if not DEATH.search(_statements(report)):
+        case name if name in BROKEN and not _says_what_broke(report, markers):
+            text = f"{told}: it carries neither the first cause ({', '.join(markers)}) nor says that the worker is gone"
+            yield _finding(text, Contract.EQUIVALENCE, report)
+        case "exit" | "signal" | "tear_transfer" | "cut_channel" if not DEATH.search(
+            _statements(report)
+        ):
             text = f"{told}: it does not say that the worker died"
             yield _finding(text, Contract.EQUIVALENCE, report)
         case "bad_weights" | "bad_reply" if not (_raises(record, markers) or _tells(report)):
@@ -115,6 +122,12 @@ def _raises(record: FaultRecord, markers: list[str]) -> bool:
 
 def _tells(report: Operation) -> bool:
     return bool(MISMATCH.search(_statements(report)))
+
+
+def _says_what_broke(report: Operation, markers: list[str]) -> bool:
+    """Whether it tells why an item was not to be had, or that its sender or receiver ended of that."""
+    told = _everything(report)
+    return any(marker in told for marker in markers) or bool(DEATH.search(_statements(report)))
 
 
 def _naming(history: History, record: FaultRecord, report: Operation) -> Iterator[Finding]:

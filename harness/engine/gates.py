@@ -20,7 +20,8 @@ from typing import Any
 from harness.engine import census
 from harness.engine.meter import Meter
 from harness.engine.strikes import Strikes
-from harness.model.gate import GateRule, Target
+from harness.engine.transfers import Transfers
+from harness.model.gate import GateRule, Target, TransferRule
 from harness.model.plain import from_plain, to_plain
 from harness.payloads.link import Journal, connect
 from harness.ports.clock import now_ns
@@ -35,7 +36,7 @@ class _Peer:
     connection: socket.socket
     received: bytes = b""
     pid: int = 0
-    doomed: _Rule | None = None  # the rule that told this process to end itself
+    doomed: tuple[str, str] | None = None  # order and fault that told this process to end itself
 
 
 @dataclass(slots=True)
@@ -75,6 +76,7 @@ class GateServer:
         self._rules: list[_Rule] = []
         self._meters: list[Meter] = []
         self._strikes = Strikes(journal)
+        self._transfers = Transfers()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind("\0" + address[1:] if address.startswith("@") else address)
         self._listener.listen(64)
@@ -147,8 +149,7 @@ class GateServer:
         self._selector.unregister(peer.connection)
         peer.connection.close()
         if peer.doomed is not None:
-            rule = peer.doomed.rule
-            self._record(rule.order, rule.fault, "effect", f"process {peer.pid} is gone")
+            self._record(*peer.doomed, "effect", f"process {peer.pid} is gone")
         for armed in self._rules:
             armed.stopping = None if armed.stopping is peer else armed.stopping
             armed.stopped = None if armed.stopped is peer else armed.stopped
@@ -164,6 +165,11 @@ class GateServer:
         elif "arm" in message:
             self._rules.append(_Rule(from_plain(GateRule, message["arm"])))
             _say(peer, {"armed": True})
+        elif "arm_transfer" in message:
+            self._transfers.arm(from_plain(TransferRule, message["arm_transfer"]))
+            _say(peer, {"armed": True})
+        elif "transfer" in message:
+            self._ask_transfer(peer, message)
         elif "release" in message:
             self._release(str(message["release"]))
             _say(peer, {"released": True})
@@ -193,6 +199,14 @@ class GateServer:
         else:
             _say(peer, {"order": "go"})
 
+    def _ask_transfer(self, peer: _Peer, message: dict[str, Any]) -> None:
+        """Somebody puts or gets an item: tell the fault that strikes it, if any."""
+        peer.pid = int(message["pid"])
+        answer = self._transfers.due(message)
+        if answer["op"] == "tear_transfer":
+            peer.doomed = answer["op"], answer["fault"]
+        _say(peer, answer)
+
     def _give_order(self, peer: _Peer, armed: _Rule, message: dict[str, Any]) -> None:
         rule, role = armed.rule, str(message["role"])
         if rule.order == "hold":
@@ -212,9 +226,9 @@ class GateServer:
         if rule.signal == signal.SIGSTOP:
             armed.stopping = peer
         elif rule.order == "signal" or self._leaves(rule, message):
-            peer.doomed = armed
+            peer.doomed = rule.order, rule.fault
         told = {"signal": rule.signal, "how": rule.how, "code": rule.code, "defect": rule.defect}
-        told["leaves"] = peer.doomed is armed
+        told["leaves"] = peer.doomed == (rule.order, rule.fault)
         _say(peer, {"order": rule.order, "fault": rule.fault, **told})
 
     def _leaves(self, rule: GateRule, message: dict[str, Any]) -> bool:
@@ -294,6 +308,10 @@ class GateClient:
     def arm(self, rule: GateRule) -> None:
         """Arm a rule; it counts hits from now on."""
         self._call({"arm": to_plain(rule)})
+
+    def arm_transfer(self, rule: TransferRule) -> None:
+        """Arm a rule of transfers; it counts them from now on."""
+        self._call({"arm_transfer": to_plain(rule)})
 
     def release(self, fault: str) -> None:
         """Let go whoever this fault holds, now and later."""

@@ -246,6 +246,7 @@ def _check_steps(scenario: Scenario[Any, Any], component: Component, where: obje
             raise UsageError(where, f"steps[{i}].times", f"at least 1, got {step.times}")
         if getattr(step, "placement", None) is not None:
             _check_placement(scenario, component, i, where)
+        _check_transfer(scenario, step, f"steps[{i}]", where)
         during = getattr(step, "during", None)
         if during is not None and step.bound_s >= during.within_s:
             problem = f"below the deadline of what runs during it, {during.within_s:g} s"
@@ -261,7 +262,7 @@ def _check_placement(
     key = f"steps[{i}].at"
     if at.k < 1:
         raise UsageError(where, f"{key}.k", f"counts from 1, got {at.k}")
-    _check_role(scenario, fault, f"{key}.role", where)
+    _check_role(scenario, fault, at.role, f"{key}.role", where)
     known = fault.ops if at.role == "driver" else component.worker_ops
     if known and at.op not in known:
         who = (
@@ -280,18 +281,31 @@ def _check_placement(
         raise UsageError(where, key, problem)
 
 
-def _check_role(scenario: Scenario[Any, Any], fault: Any, key: str, where: object) -> None:
+def _check_transfer(scenario: Scenario[Any, Any], fault: Any, key: str, where: object) -> None:
+    """A fault that strikes transfers needs a role that has such."""
+    if not hasattr(fault, "strikes_transfer"):
+        return
+    _check_role(scenario, fault, fault.role, f"{key}.role", where)
+    if fault.nonsense is not None:
+        raise UsageError(where, f"{key}.role", fault.nonsense)
+    if fault.k < 1:
+        raise UsageError(where, f"{key}.k", f"counts from 1, got {fault.k}")
+
+
+def _check_role(
+    scenario: Scenario[Any, Any], fault: Any, wanted: str, key: str, where: object
+) -> None:
     """`driver`, `worker` or `worker:INDEX`, whichever the fault can strike, of workers that there are."""
-    role, _, index = fault.placement.role.partition(":")
+    role, _, index = wanted.partition(":")
     forms = {"driver": "driver", "worker": "worker or worker:INDEX"}
     well_formed = not index or (role == "worker" and index.isdecimal())
     if role not in fault.roles or not well_formed:
         accepted = " or ".join(forms[each] for each in sorted(fault.roles))
-        problem = f"{fault.fault} strikes {accepted}, got {_shown(fault.placement.role)}"
+        problem = f"{fault.fault} strikes {accepted}, got {_shown(wanted)}"
         raise UsageError(where, key, problem)
     workers = min(getattr(s, "num_envs", None) or s.num_workers for s in _setups(scenario))
     if index and int(index) >= workers:
-        raise UsageError(where, key, f"there are {workers} workers, got {fault.placement.role!r}")
+        raise UsageError(where, key, f"there are {workers} workers, got {wanted!r}")
 
 
 def _setups(scenario: Scenario[Any, Any]) -> list[Any]:

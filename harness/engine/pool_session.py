@@ -42,6 +42,7 @@ class PoolSession(Session):
                 link=self.link,
                 payload=setup.payload,
                 ends=setup.ends,
+                hooks=self.hooks(),
             )
             for i in range(setup.num_envs)
         ]

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from harness.engine import census, holdings
+from harness.engine import census, holdings, striking
 from harness.engine.aside import Aside
 from harness.engine.components import Component
 from harness.engine.gates import GateClient
@@ -27,10 +27,12 @@ from harness.engine.request import CellRequest
 from harness.engine.scarcity import Shortages
 from harness.model.gate import GateRule, Target
 from harness.model.scenario import Heal, Phase
-from harness.payloads.interposer import MULTIPROCESSING, Interposer
+from harness.payloads.ends import Pairs
+from harness.payloads.interposer import MULTIPROCESSING, install
 from harness.payloads.link import Journal, Link
+from harness.ports.backend import Hook
 from harness.ports.clock import Deadline, pause
-from harness.ports.faults import Closable, Fault, Record
+from harness.ports.faults import Closable, Fault, Record, TransferFault
 from harness.ports.leave import Leave
 
 TEXT_MAX = 4000  # characters of a message or traceback that are kept
@@ -63,7 +65,7 @@ class Session:
         self._cycle: weakref.ref[object] | None = None
         self._asides: list[Aside] = []
         self._closing: Sequence[Closable] = ()
-        self._interposer = Interposer()
+        self._pairs = Pairs()
         self.shortages = Shortages(self.record, own_shm=own_shm)
         verbs = request.verbs()
         self._leaves = bool(verbs) and verbs[-1].do == "leave"
@@ -100,9 +102,10 @@ class Session:
         """Run every step, between two censuses."""
         if any(fault.fault == "collect_cycle" for fault in self.request.faults()):
             gc.disable()  # the scenario says when garbage is collected
-        if any(fault.fault == "delay_transfer" for fault in self.request.faults()):
-            hooks = backend_of(self.request.adapter).hooks
-            self._interposer.install((*MULTIPROCESSING, *hooks))
+        hooks = self.hooks()
+        if hooks:
+            self._pairs.watch()
+            install(hooks, self.link)
         record_interrupts(self.request.faults(), self)
         opening = census.take(self._own_fds(), own_shm=self._own_shm)
         self.journal.write("census", "opening", **opening)
@@ -119,6 +122,12 @@ class Session:
         self.shortages.end_all()
         self._settle(opening)
         self.journal.write("note", "finished")
+
+    def hooks(self) -> tuple[Hook, ...]:
+        """What transfers go through, in whichever process; nothing if no fault strikes them."""
+        if not any(hasattr(fault, "strikes_transfer") for fault in self.request.faults()):
+            return ()
+        return (*MULTIPROCESSING, *backend_of(self.request.adapter).hooks)
 
     def _gate_client(self) -> GateClient:
         return GateClient(self.link.gate, self.link.hold_s)
@@ -296,16 +305,16 @@ class Session:
         ends: Sequence[Closable] = self.subject().channel(channel, end, how)  # type: ignore[attr-defined] # a declared capability
         return ends
 
-    def delay_transfer(self, fault: str, channel: str, k: int, seconds: float) -> None:
-        """Delay what the driver gets by the k-th completed transfer from now."""
+    def arm_transfer(self, fault: TransferFault) -> None:
+        """Have the k-th transfer from now struck, in whichever process it happens."""
+        num_envs = int(self.request.setup["num_envs"])
+        rule = striking.rule_of(fault, self.subject(), self._pairs, num_envs)
+        self.gate.arm_transfer(rule)
 
-        def delay() -> None:
-            self.record(fault, "reached", f"get number {k} of {channel}")
-            pause(seconds)
-            self.record(fault, "effect", f"it took {seconds:g} s more")
-
-        descriptors = self.subject().descriptors(channel)  # type: ignore[attr-defined] # a declared capability
-        self._interposer.trap(descriptors, "get", k, delay)
+    def fill_channel(self, channel: str, worker: int) -> int:
+        """Fill the owner's way to a worker; how many bytes that took."""
+        subject: Any = self.subject()
+        return striking.fill(subject.transfer_ends(channel, "owner")[worker])
 
     def drop_in_cycle(self, closing: Sequence[Closable]) -> None:
         """Leave the backend's object in a cycle whose first finalizer closes these."""

@@ -19,6 +19,13 @@ def undeclared(wanted: str, setup: Mapping[str, Any], capabilities: Any) -> str 
     return f"the backend declares no channel {wanted} for transport={setup['transport']}"
 
 
+def uncounted(channel: str, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+    """Why transfers of a channel cannot be told in this row, if so."""
+    if channel in capabilities.transfers.get(setup["transport"], ()):
+        return None
+    return f"the backend declares no transfers of {channel} for transport={setup['transport']}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseChannel(Common):
     """Close one end of a channel under the backend's feet (pytorch/rl#4701); it stays closed.
@@ -59,28 +66,30 @@ class CloseChannel(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DelayTransfer(Common):
-    """One item is late on its way to the driver: its k-th completed `get` takes longer.
+class FillChannel(Common):
+    """The owner's way to a worker is full: zeros are written until not one more byte fits.
+
+    Whoever reads them meets nonsense, so that the worker has to be held (`stall`) to the end.
 
     Attributes:
-        channel: `commands` or `results`.
-        k: which transfer, counted from when the fault is armed.
-        seconds: how long it takes more.
+        worker: whose channel.
+        channel: which; results are on their way to the owner.
     """
 
-    channel: Channel
-    k: int = 1
-    seconds: float = 0.3
-    fault: Literal["delay_transfer"] = "delay_transfer"
+    worker: int
+    channel: Literal["commands"] = "commands"
+    fault: Literal["fill_channel"] = "fill_channel"
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
-        """The backend has to say which descriptors the channel has."""
-        if self.channel in capabilities.transfers.get(setup["transport"], ()):
-            return None
-        where = f"for transport={setup['transport']}"
-        return f"the backend declares no transfers of {self.channel} {where}"
+        """The backend has to say which descriptors the channel has; what threads share has no end."""
+        if setup.get("transport", "process") != "process":
+            return "what threads share is bounded by no pipe"
+        return uncounted(self.channel, setup, capabilities)
 
     def arm(self, stage: Stage) -> None:
-        """Have the interposer wait for the transfer."""
-        stage.delay_transfer(self.id, self.channel, self.k, self.seconds)
+        """Fill it now; the effect is that it takes no more."""
         stage.record(self.id, "armed")
+        stage.record(self.id, "reached")
+        size = stage.fill_channel(self.channel, self.worker)
+        if size:
+            stage.record(self.id, "effect", f"{size} bytes, and not one more", worker=self.worker)

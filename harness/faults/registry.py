@@ -4,14 +4,37 @@ from __future__ import annotations
 
 from harness.faults.owner import SignalOwner
 from harness.faults.payload import BadReply, BadWeights, Exit, Raise, Stall
-from harness.faults.primitive import CloseChannel, DelayTransfer
+from harness.faults.primitive import CloseChannel, FillChannel
 from harness.faults.process import CollectCycle, Signal, Stop
 from harness.faults.resources import FullSharedMemory, Limit, OneProcessor
 from harness.faults.sequence import HoldForward
+from harness.faults.transfer import (
+    CutChannel,
+    DelayTransfer,
+    DropTransfer,
+    DuplicateTransfer,
+    FailTransfer,
+    ReorderTransfer,
+    TearTransfer,
+    TruncateTransfer,
+    UnrebuildableItem,
+)
 
+Transfers = (
+    DelayTransfer
+    | FailTransfer
+    | DropTransfer
+    | DuplicateTransfer
+    | ReorderTransfer
+    | TruncateTransfer
+    | UnrebuildableItem
+    | TearTransfer
+    | CutChannel
+)
 PoolFault = (
     CloseChannel
-    | DelayTransfer
+    | FillChannel
+    | Transfers
     | CollectCycle
     | Signal
     | Stop

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from harness.faults.payload import Exit, Raise, Stall
-from harness.faults.primitive import CloseChannel, DelayTransfer
+from harness.faults.primitive import CloseChannel
 from harness.faults.process import CollectCycle, Signal, Stop
 from harness.faults.registry import PoolFault
+from harness.faults.transfer import DelayTransfer
 from harness.generate.derive import drawn, variants
 from harness.model.plain import to_plain
 from harness.model.scenario import Heal, Phase, Placement

@@ -10,7 +10,9 @@ import numpy as np
 
 from harness.model import probe
 from harness.payloads import forms, spoiling
+from harness.payloads.interposer import install
 from harness.payloads.link import Link, Spoilt
+from harness.ports.backend import Hook
 from harness.ports.pool import Ends, Payload
 
 DRAWS = 2**53  # exact in JSON, and too many for two draws to be equal by chance
@@ -112,7 +114,9 @@ class CountingEnvFactory:
     link: Link
     payload: Payload = "plain"
     ends: Ends = "split"
+    hooks: tuple[Hook, ...] = ()
 
     def __call__(self) -> CountingEnv:
-        """Build it."""
+        """Build it; transfers of the process that it is in go through the interposer from now on."""
+        install(self.hooks, self.link)
         return CountingEnv(self.env_index, self.base_horizon, self.link, self.payload, self.ends)

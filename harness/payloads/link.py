@@ -111,23 +111,32 @@ class Link:
         """
         if op not in self.gated:
             return None
+        thread = threading.current_thread() is not threading.main_thread()
+        answer = self.ask({"role": role, "op": op, "edge": edge, "thread": thread})
+        if answer.get("order") == "spoil":
+            return self._spoilt(role, op, answer)
+        self._obey(role, op, answer)
+        connection = self._connection()
+        if answer.get("order") == "signal" and connection is not None:
+            with contextlib.suppress(OSError):  # the gate is closed: nobody counts any more
+                connection.sendall(b'{"survived": true}\n')
+        return None
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Put a question of this process to the gate; empty if nobody answers."""
         connection = self._connection()
         if connection is None:
-            return None
-        thread = threading.current_thread() is not threading.main_thread()
-        here = {"pid": os.getpid(), "thread": thread}
-        answer = _ask(connection, {"role": role, "op": op, "edge": edge, **here})
+            return {}
+        answer = _ask(connection, {"pid": os.getpid(), **question})
         if not answer:
             # Nobody answered in time: a late answer must not be taken for the next one.
             connection.close()
             _here().gates[threading.get_ident()] = None
-        if answer.get("order") == "spoil":
-            return self._spoilt(role, op, answer)
-        self._obey(role, op, answer)
-        if answer.get("order") == "signal":
-            with contextlib.suppress(OSError):  # the gate is closed: nobody counts any more
-                connection.sendall(b'{"survived": true}\n')
-        return None
+        return answer
+
+    def tell(self, role: str, op: str, fault: str, record: str, **data: Any) -> None:
+        """Journal one of a fault's records, as it is seen in this process."""
+        self._journal(role).write("fault", op, id=fault, record=record, **data)
 
     def record_effect(self, role: str, spoilt: Spoilt) -> None:
         """Journal that the reply is spoilt and about to be handed over."""

@@ -6,6 +6,15 @@ from harness.model.planted import PlantedBug
 from harness.planted import resources_catalogue
 from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
+from harness.planted.catalogue_transfers import (
+    BROKEN,
+    CUT_OFF,
+    FULL,
+    LOST,
+    LOST_COMMANDS,
+    REPEATED,
+    TRANSFERS,
+)
 from harness.planted.exit_bugs import EXIT_BUGS
 
 _FAILING = frozenset(
@@ -79,6 +88,11 @@ _REFUSED = frozenset(
     }
 )
 
+_FAILING |= BROKEN
+_KILLED |= CUT_OFF
+_CLOSED_TWICE |= FULL
+_TIMED |= LOST
+
 PLANTED: tuple[PlantedBug, ...] = (
     *POOL,
     PlantedBug(
@@ -87,7 +101,7 @@ PLANTED: tuple[PlantedBug, ...] = (
         text="A receive that times out asks again, and replies are matched by their order: the late "
         "one is taken for the answer of the next request.",
         caught_by="routing",
-        rows=_TIMED,
+        rows=_TIMED | REPEATED,
     ),
     PlantedBug(
         name="final_overwritten",
@@ -133,7 +147,7 @@ PLANTED: tuple[PlantedBug, ...] = (
         backend="harness.planted.pool:timeout_per_wait",
         text="A receive that is late waits a second time, for the whole timeout again.",
         caught_by="bounded_calls",
-        rows=_TIMED,
+        rows=_TIMED | LOST_COMMANDS | {"pool/shutdown_while_a_channel_is_full[]"},
     ),
     PlantedBug(
         name="endless_drain",
@@ -222,7 +236,8 @@ PLANTED: tuple[PlantedBug, ...] = (
                 "pool/reset_after_failing_env[transport=thread]",
                 "pool/reset_after_failing_env[transport=process]",
             }
-        ),
+        )
+        | BROKEN,
     ),
     PlantedBug(
         name="ready_results_lost",
@@ -233,6 +248,7 @@ PLANTED: tuple[PlantedBug, ...] = (
             {
                 "pool/failing_env_among_results[transport=thread]",
                 "pool/failing_env_among_results[transport=process]",
+                "pool/results_beside_a_broken_one[]",
             }
         ),
     ),
@@ -257,6 +273,7 @@ PLANTED: tuple[PlantedBug, ...] = (
         caught_by="failure_attributed",
         rows=_KILLED | {"pool/worker_exits_at_first_reset[]"},
     ),
+    *TRANSFERS,
     PlantedBug(
         name="applied_without_lock",
         backend="harness.planted.weights:applied_without_lock",

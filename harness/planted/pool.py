@@ -44,12 +44,14 @@ class _RepliesInOrder(PoolState):
         self._early: dict[int, Done | Failed] = {}
 
     def unanswered(self) -> list[tuple[int, Call]]:
-        """The open requests, by env, as they were sent."""
-        return [
-            (r.env, Call(request=id_, operation=r.operation, values=r.given, kwargs={}))  # type: ignore[arg-type]  # what the pool gave
-            for id_, r in self._requests.items()
-            if r.answer is None
-        ]
+        """The open requests, by env, as they were sent but for their ids: workers carry out none twice."""
+        found = []
+        for r in self._requests.values():
+            if r.answer is None:
+                call = Call(request=self._next_id, operation=r.operation, values=r.given, kwargs={})  # type: ignore[arg-type]  # what the pool gave
+                found.append((r.env, call))
+                self._next_id += 1
+        return found
 
     def answer(self, env: int, reply: Done | Failed) -> bool:
         """Take a reply; one that nobody asked for is kept for the next request."""

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from harness.model.gate import Transfer
 from harness.ports.pool import PoolPort
 from harness.ports.weights import WeightsPort
 
-Transfer = Literal["put", "get"]
+Carried = Literal["bytes", "object"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,12 +18,15 @@ class Hook:
     """A function through which all transfers of some channels go.
 
     Attributes:
-        target: `module:function` or `module:Class.method`; its first argument has `fileno()`.
+        target: `module:function` or `module:Class.method`; its first argument is an end of a channel, one
+            with `fileno()` where there is a pipe or socket. A put's second argument is the item.
         transfer: whether a call that returns has put an item or got one.
+        carried: whether items are pickled already, or are still to be.
     """
 
     target: str
     transfer: Transfer
+    carried: Carried = "object"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

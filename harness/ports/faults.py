@@ -67,8 +67,11 @@ class Stage(Protocol):
     def channel_ends(self, channel: str, end: str, how: str) -> Sequence[Closable]:
         """The backend's ends of a channel."""
 
-    def delay_transfer(self, fault: str, channel: str, k: int, seconds: float) -> None:
-        """Delay what the driver gets by the k-th completed transfer from now."""
+    def arm_transfer(self, fault: TransferFault) -> None:
+        """Have the k-th transfer from now struck, in whichever process it happens."""
+
+    def fill_channel(self, channel: str, worker: int) -> int:
+        """Fill the owner's way to a worker; how many bytes that took."""
 
     def drop_in_cycle(self, closing: Sequence[Closable]) -> None:
         """Leave the backend's object in a reference cycle whose first finalizer closes these."""
@@ -106,3 +109,31 @@ class Fault(Protocol):
 
     def heal(self, stage: Stage) -> None:
         """Called at its `heal` step."""
+
+
+class TransferFault(Protocol):
+    """A fault that strikes an item on its way: the k-th that its role puts into a channel, or gets from it."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def fault(self) -> str:
+        """What it is called: what the interposer has to do."""
+
+    @property
+    def channel(self) -> Literal["commands", "results"]:
+        """Which channel."""
+
+    @property
+    def role(self) -> str:
+        """Whose transfers: `driver`, `worker` or `worker:INDEX`."""
+
+    @property
+    def k(self) -> int:
+        """Which of them, from 1."""
+
+    @property
+    def puts(self) -> bool:
+        """Whether the role puts into this channel; else it gets."""

@@ -341,8 +341,12 @@ class FullPool(Pool, Protocol):
     def channel(self, channel: Channel, end: End, how: Close) -> list[ChannelEnd]:
         """Capability `channels`: the ends that the fault names."""
 
-    def descriptors(self, channel: Channel) -> list[int]:
-        """Capability `transfers`: the owner's descriptors of a channel."""
+    def transfer_ends(self, channel: Channel, end: End) -> Sequence[Any]:
+        """Capability `transfers`: what tells the ends of a channel, by env where each has its own.
+
+        Of pipes and sockets the owner's descriptors, whichever `end` is asked for; the worker's are
+        found by them. Of what threads share, the objects that the hooked functions are given.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,7 +357,9 @@ class PoolCapabilities:
         verbs: what it has of `OPTIONAL`.
         setup: accepted values of each setup key; a key that is left out accepts its default only.
         channels: by transport, channel ends that can be closed, as `results/owner/reader`.
-        transfers: by transport, channels whose transfers in the owner can be counted.
+        transfers: by transport, channels whose transfers can be counted.
+        once: channels whose items cannot come twice: they are counted beside the pipe, as a queue does, or
+            hand over descriptors.
         autoreset: when an env that is done is reset: within the step that ended it, or by the next one.
         closes_by_itself: a pool that is dropped without `close` is meant to release its workers.
         in_flight_max: how many steps of an env may be in flight: sent, and not received.
@@ -363,6 +369,7 @@ class PoolCapabilities:
     setup: Mapping[str, frozenset[str]] = field(default_factory=dict)
     channels: Mapping[str, frozenset[str]] = field(default_factory=dict)
     transfers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    once: frozenset[str] = frozenset()
     autoreset: Autoreset = "same_step"
     closes_by_itself: bool = True
     in_flight_max: int = 1

@@ -14,7 +14,7 @@ from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.errors import ReceiveTimeout
 from reference_impl.pool.lines import ByValue
-from reference_impl.pool.messages import Call, Done, Failed, Operation
+from reference_impl.pool.messages import Call, Done, Failed, Operation, Unreadable
 from reference_impl.pool.state import PoolState
 
 if TYPE_CHECKING:
@@ -240,21 +240,24 @@ class Conversation:
     def _take_all(self, env: int, worker: Worker) -> None:
         while worker.end.has_message():
             try:
-                reply: Done | Failed = channel.recv(worker.end)
+                reply: Done | Failed | Unreadable = channel.recv(worker.end)
             except channel.ChannelClosed:
                 return
             except Exception as error:  # noqa: BLE001 - whatever rebuilding the user's data raises
-                self._unreadable(env, error)
+                text = "".join(traceback.format_exception(error))
+                self._unreadable(env, f"its reply could not be read: {error!r}", text)
             else:
-                self._line.settle(env, reply.request)
-                self._state.answer(env, reply)
+                if isinstance(reply, Unreadable):
+                    cause = f"it could not read its call: {reply.cause}"
+                    self._unreadable(env, cause, reply.traceback)
+                else:
+                    self._line.settle(env, reply.request)
+                    self._state.answer(env, reply)
 
-    def _unreadable(self, env: int, error: Exception) -> None:
+    def _unreadable(self, env: int, cause: str, text: str) -> None:
         # The id went with the message. A worker answers in order, so it was the oldest question's.
         oldest = self._state.oldest_unanswered(env)
         if oldest is not None:
-            cause = f"its reply could not be read: {error!r}"
-            text = "".join(traceback.format_exception(error))
             self._line.settle(env, oldest)
             self._state.answer(env, Failed(request=oldest, cause=cause, traceback=text))
 

@@ -1,4 +1,4 @@
-"""What a pool and its workers say to each other; each `Call` gets one `Done` or `Failed`."""
+"""What a pool and its workers say to each other; each `Call` gets one `Done`, `Failed` or `Unreadable`."""
 
 from __future__ import annotations
 
@@ -83,6 +83,19 @@ class Failed:
     """
 
     request: int
+    cause: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """The reply to something that a worker could not rebuild: the id went with it.
+
+    Attributes:
+        cause: what rebuilding it raised, in one line.
+        traceback: the worker's formatted traceback.
+    """
+
     cause: str
     traceback: str
 

@@ -13,7 +13,16 @@ from torchrl.envs import EnvBase
 
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER
-from reference_impl.pool.messages import Built, Call, Done, Failed, NotBuilt, Operation, Stop
+from reference_impl.pool.messages import (
+    Built,
+    Call,
+    Done,
+    Failed,
+    NotBuilt,
+    Operation,
+    Stop,
+    Unreadable,
+)
 from reference_impl.pool.values import Values, copied, pack, unpack
 from reference_impl.pool.worker_slot import open_slot
 
@@ -99,7 +108,7 @@ def _build(serving: Serving) -> EnvBase | None:
 
 
 def _answer_calls(env: EnvBase, serving: Serving, slot: WorkerSlot | None) -> None:
-    end = serving.end
+    end, last = serving.end, 0
     while True:
         if slot is None:
             channel.wait((end,), (), NEVER)
@@ -110,12 +119,28 @@ def _answer_calls(env: EnvBase, serving: Serving, slot: WorkerSlot | None) -> No
                 _answer(env, serving, asked, slot)
         # One message only if it was waited for: a slot may ring without one.
         while slot is None or end.has_message() or end.closed:
-            message: Call | Stop = channel.recv(end)
+            message = _read(end)
             if isinstance(message, Stop):
                 return
-            _answer(env, serving, message, None)
+            # Ids only grow: else it is a call that was delivered twice.
+            if message is not None and message.request > last:
+                last = message.request
+                _answer(env, serving, message, None)
             if slot is None:
                 break
+
+
+def _read(end: End) -> Call | Stop | None:
+    """The next message; None if it could not be rebuilt, which the owner is told."""
+    try:
+        message: Call | Stop = channel.recv(end)
+    except channel.ChannelClosed:
+        raise
+    except Exception as error:  # noqa: BLE001 - the owner reports it: whatever rebuilding raises
+        cause, text = _describe(error)
+        channel.send(end, Unreadable(cause=cause, traceback=text))
+        return None
+    return message
 
 
 def _answer(env: EnvBase, serving: Serving, call: Call, slot: WorkerSlot | None) -> None:

@@ -58,6 +58,18 @@ def test_a_mistake_in_a_file_is_one_line_with_file_key_and_value(tmp_path: Path,
 
 
 BAD_PLACEMENTS = {
+    "an item that is struck where it is got": (
+        'fault = "drop_transfer"\nchannel = "results"\nrole = "driver"',
+        "steps[1].role: results are put by a worker, got 'driver'",
+    ),
+    "an item of a worker that is not there": (
+        'fault = "delay_transfer"\nchannel = "results"\nrole = "worker:9"',
+        "workers, got 'worker:9'",
+    ),
+    "an item before the first": (
+        'fault = "drop_transfer"\nchannel = "commands"\nrole = "driver"\nk = 0',
+        "steps[1].k: counts from 1, got 0",
+    ),
     "a worker's fault at the driver": (
         'fault = "raise"\nat = { role = "driver", op = "step" }',
         "steps[1].at.role: raise strikes worker or worker:INDEX, got 'driver'",

@@ -203,3 +203,11 @@ def test_a_send_may_fail_only_where_the_pool_may_refuse_it(refusable, found):
     arguments = {"refusable": True} if refusable else {}
     recorder.failing("send", "env 0 is busy", actions=[1, 2], **arguments)
     assert len(CHECKER.check(recorder.history()).findings) == found
+
+
+def test_a_fault_after_which_nothing_was_called_was_not_to_be_answered():
+    recorder = Recorder()
+    recorder.call("step")
+    recorder.fault("f1", "reached")
+    recorder.call("shutdown")
+    assert found(recorder, "fails-bounded") == []

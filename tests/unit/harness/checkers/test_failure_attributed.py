@@ -48,6 +48,10 @@ def raised(message: str, fault: str = "raise", **more) -> list[Finding]:
         ("bad_weights", "worker 1 could not apply: size mismatch for w"),
         ("bad_weights", "worker 1, update: Missing key(s) in state_dict"),
         ("bad_reply", f"worker 1 failed in step: UnpicklableError: {MARKER}"),
+        ("fail_transfer", f"worker 1 could not be sent its step: {MARKER}"),
+        ("truncate_transfer", f"worker 1: its reply to step could not be read: {MARKER}"),
+        ("unrebuildable_item", "worker 1 died in step"),
+        ("tear_transfer", "worker 1 died in step (exit code -9)"),
     ],
 )
 def test_an_error_that_tells_worker_operation_and_cause_passes(fault, message):
@@ -56,6 +60,20 @@ def test_an_error_that_tells_worker_operation_and_cause_passes(fault, message):
     judgement = judged(recorder, fault)
     assert texts(judgement) == []
     assert judgement.judged == 1
+
+
+@pytest.mark.parametrize("fault", ["fail_transfer", "truncate_transfer", "unrebuildable_item"])
+def test_an_error_that_does_not_say_why_an_item_was_not_to_be_had_is_found(fault):
+    (finding,) = raised("worker 1 failed in step", fault)
+    assert finding.text.endswith(
+        f"it carries neither the first cause ({MARKER}) nor says that the worker is gone"
+    )
+    assert finding.contract is Contract.EQUIVALENCE
+
+
+def test_a_worker_that_was_killed_while_it_wrote_has_died():
+    (finding,) = raised("worker 1 failed in step", "tear_transfer")
+    assert finding.text.endswith("it does not say that the worker died")
 
 
 def test_a_cause_that_only_the_traceback_tells_passes():

@@ -1,0 +1,99 @@
+"""The reference's pool with one bug each in what it does about items that are lost, broken or there twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.planted.pool import _planted, _RepliesInOrder
+from reference_impl.core import channel
+from reference_impl.core.clock import NEVER, Deadline
+from reference_impl.pool import AsyncEnvPool
+from reference_impl.pool.conversation import Conversation
+from reference_impl.pool.messages import Operation
+from reference_impl.pool.state import PoolState
+from reference_impl.pool.workers import Worker
+
+
+class _RepetitionTaken(AsyncEnvPool):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._talk._state = _RepliesInOrder(self.num_envs)  # noqa: SLF001 - the bug is there
+
+
+class _NeverOld(int):
+    """A request id that is no older than any other, so that workers carry it out again."""
+
+    __slots__ = ()
+
+    def __gt__(self, other: int) -> bool:
+        """Always."""
+        return True
+
+
+class _IdsNeverOld(PoolState):
+    def begin(
+        self, operation: Operation, calls: Mapping[int, object], *, alone: bool = False
+    ) -> tuple[int, ...]:
+        """Open requests under ids that workers do not know again."""
+        return tuple(map(_NeverOld, super().begin(operation, calls, alone=alone)))
+
+
+class _RepetitionCarriedOut(AsyncEnvPool):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._talk._state = _IdsNeverOld(self.num_envs)  # noqa: SLF001 - the bug is there
+
+
+class _EndingReader(Conversation):
+    _ended = False
+
+    def _unreadable(self, env: int, cause: str, text: str) -> None:
+        self._ended = True
+        super()._unreadable(env, cause, text)
+
+    def receive(self, find: Any, deadline: Deadline = NEVER, *, at_last: Any = None) -> Any:
+        """Receive, up to the first item that could not be read."""
+        if self._ended:
+            raise RuntimeError("nobody reads results any more")
+        return super().receive(find, deadline, at_last=at_last)
+
+
+class _ReadingEnds(AsyncEnvPool):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._talk = _EndingReader(self._workers.members)
+
+
+class _ToldForSure(Worker):
+    def ask(self) -> None:
+        """Ask it to end, and wait until the question is out."""
+        super().ask()
+        channel.flush((self.end,), (), NEVER)
+
+
+class _FullChannelWaitedFor(AsyncEnvPool):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        members = self._workers.members
+        members[:] = [_ToldForSure(each.runner, each.end) for each in members]
+
+
+class _PatientReader(Conversation):
+    def _lose(self, env: int) -> None:
+        end: Any = self._workers[env].end
+        if not getattr(end, "_head", None) and getattr(end, "_frame", None) is None:
+            super()._lose(env)
+
+
+class _TornItemWaitedFor(AsyncEnvPool):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._talk = _PatientReader(self._workers.members)
+
+
+repetition_taken = _planted("repetition_taken", _RepetitionTaken)
+repetition_carried_out = _planted("repetition_carried_out", _RepetitionCarriedOut)
+reading_ends = _planted("reading_ends", _ReadingEnds)
+full_channel_waited_for = _planted("full_channel_waited_for", _FullChannelWaitedFor)
+torn_item_waited_for = _planted("torn_item_waited_for", _TornItemWaitedFor)
