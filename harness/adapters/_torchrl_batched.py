@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-from harness.adapters.tensordict_pool import Dialect, pool_port
+from harness.adapters.tensordict_pool import EXTRAS, WATCHES, Dialect, pool_port
 from harness.payloads.tensordict_env import ENDS, PAYLOADS
 from harness.ports.backend import Backend
+from harness.ports.entries import COMPARABLE
 from harness.ports.pool import PoolCapabilities
 
 USE_BUFFERS = {"value": False, "slots": True, "auto": None}
+_WAITING = frozenset(verb for verb in COMPARABLE if not verb.startswith("compare_async"))
 _HOSTS = frozenset({"bare", "transformed", "collector"})
 
 
@@ -29,16 +31,19 @@ def backend_of(
 ) -> Backend:
     """The backend of one of the two; `setup` is what it accepts that the other does not."""
     capabilities = PoolCapabilities(
-        verbs=frozenset({"reset_where", "seed", "rollout"}),
+        verbs=frozenset({"reset_where", "seed", "rollout"}) | _WAITING,
         setup={
             "exchange": frozenset(USE_BUFFERS),
             "host": _HOSTS,
             "payload": PAYLOADS,
             "ends": ENDS,
+            "extras": EXTRAS,
+            "watch": WATCHES,
             **setup,
         },
         transfers=transfers or {},
         once=frozenset({"commands", "results"}),
+        writes_input=frozenset({"next", "root"}),
     )
     return Backend(
         name=name,

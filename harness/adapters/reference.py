@@ -10,11 +10,13 @@ from typing import Any
 import torch
 from tensordict import TensorDict
 
-from harness.adapters.tensordict_pool import Dialect, pool_port
+from harness.adapters.tensordict_entries import MARK
+from harness.adapters.tensordict_pool import EXTRAS, WATCHES, Dialect, pool_port
 from harness.adapters.tensordict_weights import stamps
 from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
 from harness.ports.backend import Backend, Hook
 from harness.ports.pool import (
+    OPTIONAL,
     Channel,
     ChannelEnd,
     Close,
@@ -40,7 +42,7 @@ _START_METHODS = frozenset({"fork", "spawn", "forkserver"})
 _PUBLIC = frozenset({"commands/owner/public", "results/owner/public"})
 _READER = frozenset({"commands/owner/reader", "results/owner/reader"})
 POOL_CAPABILITIES = PoolCapabilities(
-    verbs=frozenset({"reset_where", "send", "recv", "recv_some", "seed", "rollout"}),
+    verbs=OPTIONAL,
     setup={
         "transport": frozenset({"thread", "process"}),
         "stack": frozenset({"dense", "maybe_dense", "lazy"}),
@@ -48,7 +50,10 @@ POOL_CAPABILITIES = PoolCapabilities(
         "host": frozenset({"bare", "transformed", "collector"}),
         "payload": PAYLOADS,
         "ends": ENDS,
+        "extras": EXTRAS,
+        "watch": WATCHES,
     },
+    mark=MARK,
     channels={"process": frozenset({*_PUBLIC, *_READER}), "thread": _PUBLIC},
     transfers=dict.fromkeys(("process", "thread"), frozenset({"commands", "results"})),
 )

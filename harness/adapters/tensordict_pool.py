@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
 from tensordict import NonTensorStack, TensorDictBase, lazy_stack
 from tensordict.nn import TensorDictModuleBase
 from torchrl.collectors import Collector
-from torchrl.envs import Compose, RewardSum, StepCounter, TransformedEnv
+from torchrl.envs import Compose, RewardSum, SerialEnv, StepCounter, TransformedEnv
 
+from harness.adapters.tensordict_entries import Entries, SerialEntries
 from harness.adapters.tensordict_rows import layout_of, tensors
+from harness.model import probe
+from harness.payloads.tensordict_env import env_makers
+from harness.ports.entries import Entered, Entry, Extras
 from harness.ports.pool import (
     Batch,
     Bools,
@@ -32,6 +36,8 @@ from harness.ports.pool import (
     PoolSetup,
 )
 
+EXTRAS = frozenset(get_args(Extras))
+WATCHES = frozenset({"calls", "input"})
 Build = Callable[[PoolSetup, Sequence[EnvFactory], float], Any]
 
 
@@ -58,6 +64,7 @@ class Dialect:
         transfer_ends: what tells the transfers of a channel, as the port has it.
         remarks: what a reader of the cell has to know of how the pool was set up.
         close: closes the pool, or the transformed env around it, so that it may be called again.
+        entries: how its entry points are called by name.
     """
 
     build: Build
@@ -66,6 +73,7 @@ class Dialect:
     transfer_ends: Callable[[Any, Channel, End], Sequence[Any]] = lambda _pool, _channel, _end: []
     remarks: Callable[[PoolSetup, float], tuple[str, ...]] = _no_remarks
     close: Callable[[Any], None] = _close
+    entries: type[Entries] = Entries
 
 
 def pool_port(capabilities: PoolCapabilities, dialect: Dialect) -> PoolPort:
@@ -76,7 +84,27 @@ def pool_port(capabilities: PoolCapabilities, dialect: Dialect) -> PoolPort:
     ) -> TensorDictPool:
         return TensorDictPool(dialect, setup, factories, deadline_s)
 
-    return PoolPort(capabilities=capabilities, make=make)
+    def make_twin(
+        setup: PoolSetup, factories: Sequence[EnvFactory], deadline_s: float
+    ) -> TensorDictPool:
+        return TensorDictPool(_SERIAL, setup, factories, deadline_s)
+
+    return PoolPort(capabilities=capabilities, make=make, twin=make_twin)
+
+
+def _build_serial(setup: PoolSetup, factories: Sequence[EnvFactory], _: float) -> Any:
+    pool = SerialEnv(setup.num_envs, env_makers(factories), use_buffers=False)
+    pool.start()
+    return pool
+
+
+_SERIAL = Dialect(
+    build=_build_serial,
+    worker_pids=lambda _: [],
+    close=lambda env: env.close(raise_if_closed=False),
+    entries=SerialEntries,
+)
+"""The twin of all of them: torchrl's `SerialEnv`, by value."""
 
 
 class RequestPolicy(TensorDictModuleBase):
@@ -99,6 +127,18 @@ class RequestPolicy(TensorDictModuleBase):
         return tensordict
 
 
+class StepPolicy(TensorDictModuleBase):
+    """Acts on the observation alone, however often it is asked: `action` is the env's step."""
+
+    in_keys = ("observation",)
+    out_keys = ("action",)
+
+    def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Write the steps."""
+        at = probe.FIELDS.index("step")
+        return tensordict.set("action", tensordict.get("observation")[..., at : at + 1].clone())
+
+
 class TensorDictPool:
     """Drives one pool of torchrl's vocabulary, bare or inside its host."""
 
@@ -113,6 +153,7 @@ class TensorDictPool:
         self.remarks = dialect.remarks(setup, deadline_s)
         self._layout = layout_of(setup.payload)
         self._children = setup.num_envs // self._layout.lanes
+        self._host = setup.host
         self._stack = lazy_stack if setup.stack == "lazy" else torch.stack
         self._pool = dialect.build(setup, factories, deadline_s)
         self._env = self._pool
@@ -121,6 +162,7 @@ class TensorDictPool:
         self._collector: Any = None
         self._batches: Any = None
         self._root: Any = None
+        self._entries = dialect.entries(self._env, self._pool, setup, self._batch_of)
 
     def reset(self) -> Batch:
         """Reset every env."""
@@ -155,18 +197,31 @@ class TensorDictPool:
         """Seed the outermost env, which hands seeds on."""
         self._env.set_seed(value)
 
+    def enter(self, entry: Entry, actions: Floats, mask: Bools, *, overwrite: bool) -> Entered:
+        """One call of an entry point by name."""
+        return self._entries.enter(entry, actions, mask, overwrite_it=overwrite)
+
     def rollout(self, frames: int) -> Batch:
         """The next batch of a `Collector`, which the first call builds."""
+        return self._after_rollout(self._collect(frames, RequestPolicy(self._children)))
+
+    def _batch_of(self, steps: int) -> Any:
+        """A rollout of the host: a collector's batch, or the env's own."""
+        if self._host == "collector":
+            return self._collect(steps * self._children, StepPolicy())
+        return self._env.rollout(steps, StepPolicy(), break_when_any_done=False)
+
+    def _collect(self, frames: int, policy: TensorDictModuleBase) -> Any:
         if self._collector is None:
             self._collector = Collector(
                 self._pool,
-                RequestPolicy(self._children),
+                policy,
                 frames_per_batch=frames,
                 total_frames=-1,
                 auto_register_policy_transforms=False,  # left out, it warns
             )
             self._batches = iter(self._collector)
-        return self._after_rollout(next(self._batches))
+        return next(self._batches)
 
     def close(self) -> None:
         """Close the outermost object, as a user would."""

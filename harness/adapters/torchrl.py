@@ -13,11 +13,13 @@ from torchrl.collectors import MultiSyncCollector
 from torchrl.envs import AsyncEnvPool
 from torchrl.weight_update import MultiProcessWeightSyncScheme, SharedMemWeightSyncScheme
 
-from harness.adapters.tensordict_pool import Dialect, pool_port
+from harness.adapters.tensordict_entries import MARK
+from harness.adapters.tensordict_pool import EXTRAS, WATCHES, Dialect, pool_port
 from harness.adapters.tensordict_weights import stamps
 from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
 from harness.ports.backend import Backend
 from harness.ports.pool import (
+    OPTIONAL,
     Channel,
     ChannelEnd,
     Close,
@@ -199,7 +201,7 @@ backend = Backend(
     preload=("torchrl.envs", "torchrl.collectors", "torchrl.weight_update"),
     pool=pool_port(
         PoolCapabilities(
-            verbs=frozenset({"reset_where", "send", "recv", "recv_some", "seed", "rollout"}),
+            verbs=OPTIONAL,
             setup={
                 "transport": frozenset({"thread", "process"}),
                 "exchange": frozenset({"value", "slots", "auto"}),
@@ -208,7 +210,11 @@ backend = Backend(
                 "host": frozenset({"bare", "transformed", "collector"}),
                 "payload": PAYLOADS,
                 "ends": ENDS,
+                "extras": EXTRAS,
+                "watch": WATCHES,
             },
+            mark=MARK,
+            writes_input=frozenset({"env_index"}),
             channels={"process": frozenset({"results/owner/reader", "results/owner/public"})},
             transfers={"process": frozenset({"commands", "results"})},
             once=frozenset({"commands", "results"}),

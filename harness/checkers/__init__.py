@@ -17,8 +17,10 @@ from harness.checkers.ownership import CHECKER as OWNERSHIP
 from harness.checkers.reset_mask import CHECKER as RESET_MASK
 from harness.checkers.routing import CHECKER as ROUTING
 from harness.checkers.seeds_distinct import CHECKER as SEEDS_DISTINCT
+from harness.checkers.spec_conformance import CHECKER as SPEC_CONFORMANCE
 from harness.checkers.usable_after import CHECKER as USABLE_AFTER
 from harness.checkers.weights_isolated import CHECKER as WEIGHTS_ISOLATED
+from harness.checkers.writes_input import CHECKER as WRITES_INPUT
 from harness.ports.checkers import Checker
 
 CHECKERS: tuple[Checker, ...] = (
@@ -26,6 +28,8 @@ CHECKERS: tuple[Checker, ...] = (
     EPISODE_MODEL,
     RESET_MASK,
     OWNERSHIP,
+    SPEC_CONFORMANCE,
+    WRITES_INPUT,
     SEEDS_DISTINCT,
     BOUNDED_CALLS,
     BOUNDED_SHUTDOWN,

@@ -117,7 +117,7 @@ class _Walk:
     def _completed(self, operation: Operation) -> Iterator[Move]:
         if operation.op in ("replace", "rebuild", "shutdown"):
             self._envs = {index: _Env() for index in self._envs}
-        elif operation.status != "ok" or operation.op == "rollout":
+        elif operation.status != "ok" or operation.op in ("rollout", "compare"):
             if operation.op == "reset_where":
                 yield from self._not_reset(operation)
             self._forget()

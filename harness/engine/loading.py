@@ -236,7 +236,7 @@ def _check_steps(scenario: Scenario[Any, Any], component: Component, where: obje
             raise UsageError(where, f"steps[{i}].heal", problem)
         if hasattr(step, "fault") and ids[step.id] > 1:
             raise UsageError(where, f"steps[{i}].id", f"two faults have the id {_shown(step.id)}")
-        if hasattr(step, "mask") and {len(step.mask)} != sizes:
+        if getattr(step, "mask", None) is not None and {len(step.mask)} != sizes:
             problem = f"one entry an env, num_envs is {sorted(sizes)}, got {len(step.mask)} entries"
             raise UsageError(where, f"steps[{i}].mask", problem)
         if getattr(step, "do", None) == "leave" and i + 1 < len(scenario.steps):

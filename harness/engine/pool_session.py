@@ -12,10 +12,14 @@ from harness.engine.aside import in_second_thread
 from harness.engine.held import Held
 from harness.engine.loader import backend_of
 from harness.engine.session import Session
-from harness.model.plain import from_plain
+from harness.engine.twin import Twin
+from harness.model.plain import from_plain, to_plain
 from harness.payloads import forms
 from harness.payloads.env import CountingEnvFactory
 from harness.ports import pool as port
+from harness.ports.entries import Compare, Entered
+
+_TOLD = tuple(field.name for field in fields(Entered))
 
 
 class PoolSession(Session):
@@ -27,6 +31,7 @@ class PoolSession(Session):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._held = Held()
+        self._twin: Twin | None = None
 
     def subject(self) -> object:
         """The pool."""
@@ -43,6 +48,7 @@ class PoolSession(Session):
                 payload=setup.payload,
                 ends=setup.ends,
                 hooks=self.hooks(),
+                tells_keys=setup.watch == "input",
             )
             for i in range(setup.num_envs)
         ]
@@ -57,6 +63,9 @@ class PoolSession(Session):
     def drop(self) -> None:
         """Forget the pool."""
         self._pool = None
+        if self._twin is not None:
+            self._twin.close()
+            self._twin = None
 
     def arguments(self, verb: Any) -> dict[str, Any]:
         """Actions are request ids: no two of a cell are the same."""
@@ -69,6 +78,8 @@ class PoolSession(Session):
                 return {"actions": list(range(first, first + num_envs)), **refusable}
             case port.ResetWhere():
                 return {"mask": list(verb.mask)}
+            case Compare():
+                return self._compared(verb, num_envs)
             case port.Recv():
                 return {"timeout_s": verb.timeout_s, "min_get": verb.min_get or num_envs}
             case port.Rollout():
@@ -104,6 +115,12 @@ class PoolSession(Session):
             case port.Recv():
                 timeout_s, min_get = arguments["timeout_s"], arguments["min_get"]
                 return self._received(self._pool.recv(min_get=min_get, timeout_s=timeout_s))
+            case Compare():
+                mask = np.array(arguments["mask"], dtype=np.bool_)
+                entered = self._pool.enter(
+                    verb.entry, _floats(arguments["actions"]), mask, overwrite=verb.overwrite
+                )
+                return {key: to_plain(getattr(entered, key)) for key in _TOLD}
             case port.Rollout():
                 return self._received(self._pool.rollout(verb.frames))
             case _:
@@ -140,6 +157,20 @@ class PoolSession(Session):
         digests = self._held.digests()
         if digests:
             self.journal.write("observe", "held", digests=digests)
+
+    def _compared(self, verb: Compare, num_envs: int) -> dict[str, Any]:
+        """The arguments of a comparison, with what the serial twin returns: it is never behind."""
+        first = self._actions
+        self._actions += num_envs
+        actions = list(range(first, first + num_envs))
+        mask = [True] * num_envs if verb.mask is None else list(verb.mask)
+        if self._twin is None:
+            found = backend_of(self.request.adapter).pool
+            assert found is not None
+            setup = from_plain(port.PoolSetup, self.request.setup)
+            self._twin = Twin(found, setup, self.request.time_scale)
+        expected = self._twin.expected(verb, _floats(actions), np.array(mask, dtype=np.bool_))
+        return {"entry": verb.entry, "mask": mask, "actions": actions, "expected": expected}
 
     def _received(self, batch: port.Batch) -> dict[str, Any]:
         result = rows(batch, self.request.setup.get("payload", "plain"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from harness.model import probe
 from harness.payloads import forms, spoiling
 from harness.payloads.interposer import install
-from harness.payloads.link import Link, Spoilt
+from harness.payloads.link import Link, SilentLink, Spoilt
 from harness.ports.backend import Hook
 from harness.ports.pool import Ends, Payload
 
@@ -29,12 +30,15 @@ class CountingEnv:
         self,
         env_index: int,
         base_horizon: int,
-        link: Link,
+        link: Link | SilentLink,
         payload: Payload = "plain",
         ends: Ends = "split",
+        *,
+        tells_keys: bool = False,
     ) -> None:
         self.env_index = env_index
         self.info: dict[str, Any] = {}
+        self._tells_keys = tells_keys
         self._payload = payload
         self._ends = ends
         self._form = forms.form_of(payload, env_index)
@@ -78,6 +82,11 @@ class CountingEnv:
         self._generator = np.random.default_rng(value)
         self._link.observe(self._role, "seed", value=value)
 
+    def given(self, keys: Sequence[str]) -> None:
+        """Journal the keys of what it was given, if that is wanted."""
+        if self._tells_keys:
+            self._link.observe(self._role, "given", keys=sorted(keys))
+
     def close(self) -> None:
         """Be told that nothing more is wanted."""
         self._link.pass_gate(self._role, "close")
@@ -111,12 +120,21 @@ class CountingEnvFactory:
 
     env_index: int
     base_horizon: int
-    link: Link
+    link: Link | SilentLink
     payload: Payload = "plain"
     ends: Ends = "split"
     hooks: tuple[Hook, ...] = ()
+    tells_keys: bool = False
 
     def __call__(self) -> CountingEnv:
         """Build it; transfers of the process that it is in go through the interposer from now on."""
-        install(self.hooks, self.link)
-        return CountingEnv(self.env_index, self.base_horizon, self.link, self.payload, self.ends)
+        if isinstance(self.link, Link):
+            install(self.hooks, self.link)
+        return CountingEnv(
+            self.env_index,
+            self.base_horizon,
+            self.link,
+            self.payload,
+            self.ends,
+            tells_keys=self.tells_keys,
+        )

@@ -234,3 +234,17 @@ def _ask(connection: socket.socket, question: dict[str, Any]) -> dict[str, Any]:
             assert isinstance(answer, dict)
             return answer
     return {}
+
+
+@dataclass(frozen=True, slots=True)
+class SilentLink:
+    """The link of an env that is not under test: it leads nowhere."""
+
+    def observe(self, role: str, op: str, **data: Any) -> None:
+        """Journal nothing."""
+
+    def pass_gate(self, role: str, op: str, edge: str = "before") -> Spoilt | None:
+        """Ask nobody: nothing is to be spoilt."""
+
+    def record_effect(self, role: str, spoilt: Spoilt) -> None:
+        """Record nothing."""

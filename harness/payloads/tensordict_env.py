@@ -44,11 +44,16 @@ class TensorDictProbe(EnvBase):
         self.done_spec = _done_spec()
 
     def _reset(self, tensordict: TensorDictBase | None = None, **_: Any) -> TensorDictBase:
-        del tensordict
+        self._tell(tensordict)
         return TensorDict(_first(self._env), batch_size=[])
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        self._tell(tensordict)
         return TensorDict(_next(self._env, tensordict.get("action")), batch_size=[])
+
+    def _tell(self, tensordict: TensorDictBase | None) -> None:
+        """Tell the probe env the first-level keys of what this one was given."""
+        self._env.given([] if tensordict is None else [str(key) for key in tensordict.keys()])  # noqa: SIM118 - a TensorDict is no dict
 
     def close(self, *, raise_if_closed: bool = True) -> None:
         """Close the probe env with this one."""

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from harness.ports.entries import COMPARABLE, Compare, Entered, Entry, Extras, Writes
 from harness.ports.leave import Leave
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -52,6 +53,8 @@ class PoolSetup:
         stack: how results are stacked.
         start_method: how worker processes start.
         host: how the pool is driven: bare, inside an outer transform, inside a collector.
+        extras: what the caller's data holds beside what the envs declare; `objects` are no tensors.
+        watch: what envs journal: that they were called, or also the keys of what they were given.
         start_within_s: deadline of construction in s.
         payload: what observations are: float32 [WIDTH]; one int64; uint8 images of 28 kB or of 2 MB;
             a dictionary in a dictionary; with NaN and infinities at the end; the same array in each step,
@@ -68,6 +71,8 @@ class PoolSetup:
     stack: Literal["dense", "maybe_dense", "lazy"] = "dense"
     start_method: Literal["fork", "spawn", "forkserver"] = "fork"
     host: Literal["bare", "transformed", "collector"] = "bare"
+    extras: Extras = "none"
+    watch: Literal["calls", "input"] = "calls"
     start_within_s: float = 30.0
     payload: Payload = "plain"
     ends: Ends = "split"
@@ -209,6 +214,7 @@ PoolVerb = (
     | Recv
     | Seed
     | Rollout
+    | Compare
     | Replace
     | Rebuild
     | Idle
@@ -219,9 +225,8 @@ PoolVerb = (
 ALWAYS: frozenset[str] = frozenset(
     {"reset", "step", "replace", "rebuild", "idle", "mark", "shutdown", "leave"}
 )
-OPTIONAL: frozenset[str] = frozenset(
-    {"reset_where", "send", "recv", "recv_some", "seed", "rollout"}
-)
+_CALLS = frozenset({"reset_where", "send", "recv", "recv_some", "seed", "rollout"})
+OPTIONAL: frozenset[str] = COMPARABLE | _CALLS
 WORKER_OPS: frozenset[str] = frozenset({"construct", "reset", "step", "close"})
 
 
@@ -273,6 +278,9 @@ class ProbeEnv(Protocol):
 
     def seed(self, value: int) -> None:
         """Seed the generator that it draws from at each reset."""
+
+    def given(self, keys: Sequence[str]) -> None:
+        """To be called with the keys of what the env was given, where there are keys."""
 
 
 class EnvFactory(Protocol):
@@ -338,6 +346,9 @@ class FullPool(Pool, Protocol):
     def rollout(self, frames: int) -> Batch:
         """Capability `rollout`: the next batch of the collector, rows in time order for each env."""
 
+    def enter(self, entry: Entry, actions: Floats, mask: Bools, *, overwrite: bool) -> Entered:
+        """Capability `compare_<entry>`: asks the envs in `mask`, going on from the call before; plus extras."""
+
     def channel(self, channel: Channel, end: End, how: Close) -> list[ChannelEnd]:
         """Capability `channels`: the ends that the fault names."""
 
@@ -363,6 +374,8 @@ class PoolCapabilities:
         autoreset: when an env that is done is reset: within the step that ended it, or by the next one.
         closes_by_itself: a pool that is dropped without `close` is meant to release its workers.
         in_flight_max: how many steps of an env may be in flight: sent, and not received.
+        mark: the root entry in which it says which envs answered, by row; empty if it has none.
+        writes_input: what is written into the caller's data: a step's `next`, a reset's `root`, the mark.
     """
 
     verbs: frozenset[str] = frozenset()
@@ -373,6 +386,8 @@ class PoolCapabilities:
     autoreset: Autoreset = "same_step"
     closes_by_itself: bool = True
     in_flight_max: int = 1
+    mark: str = ""
+    writes_input: frozenset[Writes] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,7 +399,10 @@ class PoolPort:
         make: builds it, from setup, factories by env, and the scenario's deadline in s for shutting
             down. A backend with a bound of its own gets one through its own knob that fits into it;
             what was set is told in the pool's `remarks`, a sequence of sentences, if it has any.
+        twin: builds a pool without workers over envs of its own, of which only `enter` and `close` are
+            used: what `compare` is judged by.
     """
 
     capabilities: PoolCapabilities
     make: Callable[[PoolSetup, Sequence[EnvFactory], float], Pool]
+    twin: Callable[[PoolSetup, Sequence[EnvFactory], float], Pool] | None = None

@@ -18,7 +18,9 @@ import pytest
 from harness.adapters import gymnasium as gymnasium_adapter
 from harness.model import probe
 from harness.payloads.env import CountingEnvFactory
+from harness.payloads.link import SilentLink
 from harness.ports import pool as port
+from harness.ports.entries import COMPARABLE
 from tests.conformance.conftest import close_and_drop
 
 NUM_ENVS = 2
@@ -220,9 +222,42 @@ def test_closing_twice_is_no_error(case, link):
 
 
 def test_declared_verbs_are_methods(case, pool):
-    optional = case.capabilities.verbs - {"recv_some"}  # a way of calling recv
+    declared = case.capabilities.verbs - {"recv_some"}  # a way of calling recv
+    optional = {"enter" if verb in COMPARABLE else verb for verb in declared}
     assert all(callable(getattr(pool, verb)) for verb in optional)
     assert optional <= set(dir(port.FullPool))
+
+
+@declaring("compare_reset", "compare_step")
+def test_what_an_entry_point_takes_and_gives_is_described(pool):
+    everyone = np.ones(NUM_ENVS, dtype=np.bool_)
+    root = pool.enter("reset", actions(0), everyone, overwrite=False)
+    stepped = pool.enter("step", actions(0), everyone, overwrite=False)
+    assert (root.given, root.given_after) == (None, None)
+    for entered in (root, stepped):
+        assert entered.promised.keys() <= entered.returned.keys()
+        assert json.loads(json.dumps(entered.returned)) == entered.returned
+    assert stepped.given is not None
+    assert stepped.given.keys() <= stepped.returned.keys()
+
+
+@declaring("compare_step")
+def test_a_backend_that_is_compared_has_a_twin_that_returns_the_same_entries(case, pool):
+    twin_of = pool_port(case.backend).twin
+    assert twin_of is not None
+    everyone = np.ones(NUM_ENVS, dtype=np.bool_)
+    setup = port.PoolSetup(num_envs=NUM_ENVS, transport=case.transport)
+    factories = [
+        CountingEnvFactory(env_index=i, base_horizon=setup.horizon, link=SilentLink())
+        for i in range(NUM_ENVS)
+    ]
+    twin: Any = twin_of(setup, factories, DEADLINE_S)
+    mark = {case.capabilities.mark} - {""}
+    found, expected = (
+        each.enter("reset", actions(0), everyone, overwrite=False).returned for each in (pool, twin)
+    )
+    twin.close()
+    assert found.keys() == expected.keys() | mark
 
 
 def test_each_backend_declares_what_its_suite_is_about():

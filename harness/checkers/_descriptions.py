@@ -1,0 +1,89 @@
+"""What `compare` says of a call: leaves by the path of their keys, and how two of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.model.history import History, Operation
+from harness.model.probe import FIELDS, WIDTH
+
+Leaf = Mapping[str, Any]
+FORM = ("kind", "shape", "dtype", "device")
+TOLD_MAX = 6  # differences of one call in one finding; the others only count
+# The process that an env lives in, and what is computed from it: they differ between twins.
+_OWN = frozenset(FIELDS.index(name) for name in ("incarnation", "checksum"))
+
+
+def comparisons(history: History) -> Iterator[Operation]:
+    """The calls of entry points, in order, whatever became of them."""
+    return (op for op in history.operations if op.op == "compare")
+
+
+def called(operation: Operation) -> str:
+    """How a finding speaks of a call."""
+    return f"{operation.arguments['entry']} (request {operation.id})"
+
+
+def answering(operation: Operation) -> list[int]:
+    """The envs that have a row each in the result: a reset of some returns all."""
+    if operation.arguments["entry"] == "reset":
+        return list(range(len(operation.arguments["mask"])))
+    return [env for env, is_asked in enumerate(operation.arguments["mask"]) if is_asked]
+
+
+def summary(differences: Sequence[str]) -> str:
+    """Differences in one text."""
+    more = len(differences) - TOLD_MAX
+    return "; ".join(differences[:TOLD_MAX]) + (f"; and {more} more" if more > 0 else "")
+
+
+def form_differs(key: str, found: Leaf, wanted: Leaf) -> str | None:
+    """In what a leaf has another form than is wanted, if so."""
+    for name in FORM:
+        if found[name] != wanted[name]:
+            return f"{key} has {name} {_said(found[name])}, not {_said(wanted[name])}"
+    return None
+
+
+def values_differ(
+    key: str, found: Leaf, wanted: Leaf, order: Sequence[int] | None = None
+) -> str | None:
+    """Whether a leaf has other values; `order`: which row of what is wanted each row found is."""
+    mine, theirs = found.get("values"), wanted.get("values")
+    if mine is None or theirs is None:
+        return None
+    if order is not None and isinstance(theirs, list):
+        theirs = [theirs[row] for row in order]
+    at = _first_difference(mine, theirs, ())
+    if at is None:
+        return None
+    place, mine, theirs = at
+    where = "".join(f"[{index}]" for index in place)
+    return f"{key}{where} is {_short(mine)}, not {_short(theirs)}"
+
+
+def _first_difference(
+    mine: Any, theirs: Any, place: tuple[int, ...]
+) -> tuple[tuple[int, ...], Any, Any] | None:
+    """Where two nested lists differ first, and in what."""
+    lists = isinstance(mine, list) and isinstance(theirs, list)
+    if not lists or len(mine) != len(theirs):
+        return None if mine == theirs else (place, mine, theirs)
+    is_observation = len(mine) == WIDTH and not isinstance(mine[0], list)
+    for index, (one, other) in enumerate(zip(mine, theirs, strict=True)):
+        if is_observation and index in _OWN:
+            continue
+        found = _first_difference(one, other, (*place, index))
+        if found is not None:
+            return found
+    return None
+
+
+def _said(value: Any) -> str:
+    return "none" if value is None else str(value)
+
+
+def _short(values: Any) -> str:
+    text = str(values)
+    return text if len(text) <= 80 else f"{text[:77]}..."
