@@ -40,7 +40,7 @@ def order(bugs: Sequence[PlantedBug], seed: int) -> Callable[[list[Job]], list[J
     what power a row has. Then rows that nobody waits in, then the others, drawn: with another
     seed, what is left out by the budget is something else. What is declared need not be confirmed.
     """
-    declared = {(bug.backend, row) for bug in bugs for row in bug.rows}
+    declared = {(bug.backend, row) for bug in bugs for row in bug.rows | bug.also_red}
     draw = random.Random(seed)
 
     def rank(job: Job) -> tuple[int, float]:
@@ -96,7 +96,7 @@ def _seen(each: Caught) -> BugSeen:
         caught_by=each.bug.caught_by,
         right=each.right,
         red=tuple(sorted(each.red)),
-        expected=tuple(sorted(each.bug.rows)),
+        expected=tuple(sorted(each.bug.rows | each.bug.also_red)),
         hidden=tuple(sorted(each.hidden & each.red)),
         checkers=each.checkers,
         untried=each.untried,

@@ -14,7 +14,8 @@ class PlantedBug:
         backend: `module:attr` of its adapter.
         text: what is wrong, one sentence.
         caught_by: the checker that must catch it.
-        rows: the cells, without backend, that must be red; no other may be.
+        rows: the cells, without backend, in which that checker must find it.
+        also_red: further cells, which other checkers turn red; no other cell may be.
     """
 
     name: str
@@ -22,6 +23,7 @@ class PlantedBug:
     text: str
     caught_by: str
     rows: frozenset[str]
+    also_red: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,5 +46,5 @@ class Caught:
 
     @property
     def right(self) -> bool:
-        """Exactly the declared rows are red, and the checker that must catch it did, in each."""
-        return bool(self.red) and self.red == self.bug.rows and not self.hidden
+        """Exactly the declared cells are red, and the checker that must catch it did, in each of its rows."""
+        return bool(self.red) and self.red == self.bug.rows | self.bug.also_red and not self.hidden

@@ -16,6 +16,11 @@ from harness.planted.catalogue_transfers import (
     TRANSFERS,
 )
 from harness.planted.exit_bugs import EXIT_BUGS
+from harness.planted.spec_catalogue import (
+    RESETS_WITH_DATA,
+    ROLLOUTS_WITH_FINALS,
+    SPEC_BUGS,
+)
 
 _FAILING = frozenset(
     {
@@ -129,6 +134,7 @@ PLANTED: tuple[PlantedBug, ...] = (
                 "pool/stepped_many_times[transport=process]",
             }
         ),
+        also_red=ROLLOUTS_WITH_FINALS,
     ),
     PlantedBug(
         name="mask_lost",
@@ -141,6 +147,7 @@ PLANTED: tuple[PlantedBug, ...] = (
                 "pool/partial_reset[host=bare,transport=process]",
             }
         ),
+        also_red=RESETS_WITH_DATA,
     ),
     PlantedBug(
         name="timeout_per_wait",
@@ -310,5 +317,6 @@ PLANTED: tuple[PlantedBug, ...] = (
     *PAYLOADS,
     *resources_catalogue.PLANTED,
     *EXIT_BUGS,
+    *SPEC_BUGS,
 )
 """All of them, in the order of their checkers."""
