@@ -18,6 +18,8 @@ TURN_GREEN = {
     "pool/collector_rollout[stack=dense,transport=process]",
     "pool/collector_rollout[stack=lazy,transport=thread]",
     "pool/collector_rollout[stack=lazy,transport=process]",
+    "pool/rollouts_as_specified[host=collector,transport=thread]",
+    "pool/rollouts_as_specified[host=collector,transport=process]",
 }
 
 # Whether a failed constructor leaves names in /dev/shm is a race within torchrl, in both columns.
