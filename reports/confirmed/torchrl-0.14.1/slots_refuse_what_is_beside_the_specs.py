@@ -35,7 +35,7 @@ def tried(key: str, pool: EnvBase) -> list[str] | str:
 
 
 if __name__ == "__main__":
-    signal.alarm(120)
+    signal.alarm(300)
     wrong = 0
     for key in ("step_count", "_reset", "reward", "note"):
         pooled = tried(
