@@ -7,7 +7,7 @@ import pytest
 from reference_impl.core import channel
 from reference_impl.core.errors import WorkerError
 from tests.unit.reference_impl.pool.envs import Behaviour
-from tests.unit.reference_impl.pool.test_failures import act, only_processes
+from tests.unit.reference_impl.pool.test_failures import act
 
 
 class Unreadable:
@@ -21,7 +21,7 @@ def _refuse():
     raise ValueError("planned: cannot be rebuilt")
 
 
-@only_processes
+@pytest.mark.parametrize("backend", ["multiprocessing"], indirect=True)
 def test_a_call_that_cannot_be_rebuilt_is_a_failure_of_that_call_alone(make_pool, monkeypatch):
     pool = make_pool(Behaviour())
     td = act(pool.reset())
@@ -33,6 +33,8 @@ def test_a_call_that_cannot_be_rebuilt_is_a_failure_of_that_call_alone(make_pool
     assert pool.step(td)["next", "observation"].tolist() == [[1, 1, 1]]
 
 
+# Calls that go through slots are no messages.
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing"], indirect=True)
 def test_a_call_that_is_delivered_twice_is_carried_out_once(make_pool, monkeypatch):
     pool = make_pool(Behaviour())
     td = act(pool.reset())
