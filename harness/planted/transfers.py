@@ -54,9 +54,17 @@ class _EndingReader(Conversation):
 
     def receive(self, find: Any, deadline: Deadline = NEVER, *, at_last: Any = None) -> Any:
         """Receive, up to the first item that could not be read."""
+        self._refuse()
+        return super().receive(find, deadline, at_last=at_last)
+
+    def ask(self, *args: Any, **kwargs: Any) -> dict[int, Any]:
+        """Ask, up to the first item that could not be read."""
+        self._refuse()
+        return super().ask(*args, **kwargs)
+
+    def _refuse(self) -> None:
         if self._ended:
             raise RuntimeError("nobody reads results any more")
-        return super().receive(find, deadline, at_last=at_last)
 
 
 class _ReadingEnds(AsyncEnvPool):
