@@ -21,7 +21,7 @@ def _refuse():
     raise ValueError("planned: cannot be rebuilt")
 
 
-@pytest.mark.parametrize("backend", ["multiprocessing"], indirect=True)
+@pytest.mark.parametrize("way", ["processes"], indirect=True)
 def test_a_call_that_cannot_be_rebuilt_is_a_failure_of_that_call_alone(make_pool, monkeypatch):
     pool = make_pool(Behaviour())
     td = act(pool.reset())
@@ -34,7 +34,7 @@ def test_a_call_that_cannot_be_rebuilt_is_a_failure_of_that_call_alone(make_pool
 
 
 # Calls that go through slots are no messages.
-@pytest.mark.parametrize("backend", ["threading", "multiprocessing"], indirect=True)
+@pytest.mark.parametrize("way", ["threads", "processes"], indirect=True)
 def test_a_call_that_is_delivered_twice_is_carried_out_once(make_pool, monkeypatch):
     pool = make_pool(Behaviour())
     td = act(pool.reset())
