@@ -206,22 +206,8 @@ class Shutdown:
     within_s: float = 5.0
 
 
-PoolVerb = (
-    Reset
-    | ResetWhere
-    | Step
-    | Send
-    | Recv
-    | Seed
-    | Rollout
-    | Compare
-    | Replace
-    | Rebuild
-    | Idle
-    | Mark
-    | Shutdown
-    | Leave
-)
+_Call = Reset | ResetWhere | Step | Send | Recv | Seed | Rollout | Compare
+PoolVerb = _Call | Replace | Rebuild | Idle | Mark | Shutdown | Leave
 ALWAYS: frozenset[str] = frozenset(
     {"reset", "step", "replace", "rebuild", "idle", "mark", "shutdown", "leave"}
 )
