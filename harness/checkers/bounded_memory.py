@@ -70,7 +70,7 @@ class _MemoryChecker(Checker):
 
     def applies(self, history: History) -> bool:
         """Whether there is either."""
-        flooded = any(op.arguments.get("refusable") for op in history.operations)
+        flooded = any(_may_be_refused(op) for op in history.operations)
         return history.component in self.components and ("mark" in history.verbs or flooded)
 
 
@@ -112,8 +112,12 @@ def _in_flight(history: History) -> Iterator[tuple[Operation, int]]:
             outstanding.subtract(row.env for row in rows_of(op))
         elif op.op == "send" and op.status == "ok":
             outstanding.update(range(len(op.arguments["actions"])))
-        if op.arguments.get("refusable") and op.completed is not None:
+        if _may_be_refused(op) and op.completed is not None:
             yield op, max(outstanding.values(), default=0)
+
+
+def _may_be_refused(operation: Operation) -> bool:
+    return operation.op == "send" and bool(operation.arguments.get("refusable"))
 
 
 def _beyond(beyond: list[tuple[Operation, int]], bound: int) -> Finding:

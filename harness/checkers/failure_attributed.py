@@ -13,7 +13,7 @@ from harness.ports.checkers import Checker
 NAME = "failure_attributed"
 BROKEN = frozenset({"fail_transfer", "truncate_transfer", "unrebuildable_item"})
 LOST = frozenset({"tear_transfer", "cut_channel"})
-FAULTS = frozenset({"raise", "exit", "signal", "bad_weights", "bad_reply"}) | BROKEN | LOST
+FAULTS = frozenset({"raise", "exit", "signal", "kill", "bad_weights", "bad_reply"}) | BROKEN | LOST
 
 DEATH = re.compile(
     r"died|dead|exit|killed|signal|terminated|closed|EOF|broken pipe|reset by peer", re.IGNORECASE
@@ -105,7 +105,7 @@ def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator
         case name if name in BROKEN and not _says_what_broke(report, markers):
             text = f"{told}: it carries neither the first cause ({', '.join(markers)}) nor says that the worker is gone"
             yield _finding(text, Contract.EQUIVALENCE, report)
-        case "exit" | "signal" | "tear_transfer" | "cut_channel" if not DEATH.search(
+        case "exit" | "signal" | "kill" | "tear_transfer" | "cut_channel" if not DEATH.search(
             _statements(report)
         ):
             text = f"{told}: it does not say that the worker died"
@@ -131,12 +131,13 @@ def _says_what_broke(report: Operation, markers: list[str]) -> bool:
 
 
 def _naming(history: History, record: FaultRecord, report: Operation) -> Iterator[Finding]:
-    """Whether worker, operation and kind of error are told: opinions, unless another is blamed."""
+    """Whether worker, operation and kind of error are told: opinions, unless one is blamed that no fault has struck."""
     told = f"{named(report)} raised {error_message(report)}"
     text = _message(report)
     for marker in _markers(history, record):  # its words are the harness's, not the backend's
         text = text.replace(marker, "")
-    others = _blamed(text, history) - {record.worker}
+    struck = {each.worker for each in history.fault_records if each.reached}
+    others = _blamed(text, history) - struck
     if record.worker is not None and others and record.worker not in _named_indices(text):
         blamed = " and ".join(map(str, sorted(others, key=str)))
         yield _finding(

@@ -110,12 +110,13 @@ def _is_hit(history: History, call: Operation) -> bool:
 
 
 def _struck(history: History, call: Operation) -> set[int]:
-    """Envs whose worker a fault had struck by the end of this call."""
+    """Envs whose worker a fault had struck by the end of this call; one that was merely held goes on."""
     done = ended_ns(call)
     return {
         record.worker
         for record in history.fault_records
         if record.worker is not None
+        and record.name not in HOLDING_FAULTS
         and (window := history.fault_window_ns(record.id)) is not None
         and (done is None or window[0] <= done)
     }

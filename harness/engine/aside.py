@@ -1,11 +1,16 @@
-"""What runs in a second thread: a call that the first waits for, or a verb while a probe is held."""
+"""What runs in other threads: a call that the first waits for, a verb while a probe is held, a log."""
 
 from __future__ import annotations
 
+import logging
+import logging.handlers
+import queue
 import threading
 from collections.abc import Callable
 
 from harness.engine.gates import GateClient
+
+HELD_S = 0.005  # far longer than the lock is free
 
 
 def in_second_thread(function: Callable[[], object]) -> None:
@@ -23,6 +28,33 @@ def in_second_thread(function: Callable[[], object]) -> None:
     second.join()
     if raised:
         raise raised.pop()
+
+
+class Busy:
+    """A thread that writes the log of a trainer: it holds the lock of the log's queue for most of the time.
+
+    A process that is forked meanwhile has a copy of that lock which nobody ever releases.
+    """
+
+    def __init__(self) -> None:
+        self._over = threading.Event()
+        self._queue: queue.Queue[logging.LogRecord] = queue.Queue()
+        self._handler = logging.handlers.QueueHandler(self._queue)
+        logging.getLogger().addHandler(self._handler)
+        self._writer = threading.Thread(target=self._write, name="harness-log", daemon=True)
+        self._writer.start()
+
+    def end(self) -> None:
+        """Let it end, and wait for that."""
+        self._over.set()
+        self._writer.join()
+        logging.getLogger().removeHandler(self._handler)
+
+    def _write(self) -> None:
+        while not self._over.is_set():
+            with self._queue.mutex:
+                self._queue.queue.clear()
+                self._over.wait(HELD_S)
 
 
 class Aside:

@@ -8,6 +8,7 @@ import multiprocessing.resource_sharer
 import multiprocessing.resource_tracker
 import os
 import re
+import signal
 import tempfile
 import threading
 from collections import Counter
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.engine import temporary
+from harness.ports.clock import Deadline, pause
 
 SHM = Path("/dev/shm")
 
@@ -157,3 +159,11 @@ def _targets(excluded: set[int]) -> list[str]:
             continue
         found.append(re.sub(r":\[\d+\]$", "", target))
     return found
+
+
+def kill(pid: int, deadline: Deadline) -> bool:
+    """Kill a process, and wait until it is gone; whether it is."""
+    os.kill(pid, signal.SIGKILL)
+    while (alive := state(pid) not in ("Z", "X", "")) and not deadline.expired:
+        pause(0.001)
+    return not alive

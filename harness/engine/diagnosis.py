@@ -80,7 +80,11 @@ class Witness:
             self.open[event["id"]] = str(event["op"])
         elif kind in ("ok", "fail", "info"):
             self.open.pop(event["id"], None)
-        elif kind == "fault" and event["op"] == "signal" and event["data"]["record"] == "reached":
+        elif (
+            kind == "fault"
+            and event["op"] in ("signal", "kill")
+            and event["data"]["record"] == "reached"
+        ):
             self.killed.add(f"worker:{event['data'].get('worker', 0)}")
 
 
@@ -118,6 +122,8 @@ class Found:
 
 def _called(role: str) -> str:
     kind, _, index = role.partition(":")
+    if kind == "beside":
+        return f"worker {index} of the second pool"
     return f"worker {index}" if kind == "worker" else f"the {kind}"
 
 

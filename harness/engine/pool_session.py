@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.engine.aside import in_second_thread
+from harness.engine.aside import Busy, in_second_thread
 from harness.engine.held import Held
 from harness.engine.loader import backend_of
 from harness.engine.session import Session
@@ -16,16 +16,21 @@ from harness.engine.twin import Twin
 from harness.model.plain import from_plain, to_plain
 from harness.payloads import forms
 from harness.payloads.env import CountingEnvFactory
+from harness.payloads.factories import shaped
 from harness.ports import pool as port
 from harness.ports.entries import Compare, Entered
 
 _TOLD = tuple(field.name for field in fields(Entered))
 
+CLOSING = frozenset({"shutdown", "close_beside", "leave"})
+
 
 class PoolSession(Session):
-    """One pool, or one after the other."""
+    """One pool, one after the other, or a second one beside it."""
 
     _pool: Any = None
+    _beside: Any = None
+    _busy: Busy | None = None
     _actions = 0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -39,30 +44,46 @@ class PoolSession(Session):
 
     def open(self) -> None:
         """Build the pool over probe envs."""
+        match self.request.setup["built"]:
+            case "in_a_thread":
+                in_second_thread(self._open)
+            case "among_threads" if self._busy is None:
+                self._busy = Busy()
+                self._open()
+            case _:
+                self._open()
+
+    def _open(self) -> None:
+        self._pool = self._made("worker")
+
+    def _made(self, pool: str) -> Any:
+        """A pool whose envs call themselves `pool:INDEX`."""
         setup = from_plain(port.PoolSetup, self.request.setup)
         factories = [
-            CountingEnvFactory(
-                env_index=i,
-                base_horizon=setup.horizon,
-                link=self.link,
-                payload=setup.payload,
-                ends=setup.ends,
-                hooks=self.hooks(),
-                tells_keys=setup.watch == "input",
+            shaped(
+                setup.factory,
+                CountingEnvFactory(
+                    env_index=i,
+                    base_horizon=setup.horizon,
+                    link=self.link,
+                    payload=setup.payload,
+                    ends=setup.ends,
+                    hooks=self.hooks(),
+                    tells_keys=setup.watch == "input",
+                    pool=pool,
+                ),
             )
             for i in range(setup.num_envs)
         ]
-        closing = [
-            verb.within_s for verb in self.request.verbs() if verb.do in ("shutdown", "leave")
-        ]
+        closing = [verb.within_s for verb in self.request.verbs() if verb.do in CLOSING]
         deadline_s = min(closing, default=5.0) * self.request.time_scale
         found = backend_of(self.request.adapter).pool
         assert found is not None
-        self._pool = found.make(setup, factories, deadline_s)
+        return found.make(setup, factories, deadline_s)
 
     def drop(self) -> None:
-        """Forget the pool."""
-        self._pool = None
+        """Forget the pool, and the one beside it."""
+        self._pool = self._beside = None
         if self._twin is not None:
             self._twin.close()
             self._twin = None
@@ -74,14 +95,16 @@ class PoolSession(Session):
             case port.Step() | port.Send():
                 first = self._actions
                 self._actions += num_envs
-                refusable = {"refusable": True} if getattr(verb, "refusable", False) else {}
-                return {"actions": list(range(first, first + num_envs)), **refusable}
+                return {"actions": list(range(first, first + num_envs)), **_refusable(verb)}
+            case port.Reset():
+                return _refusable(verb)
             case port.ResetWhere():
-                return {"mask": list(verb.mask)}
+                return {"mask": list(verb.mask), **_refusable(verb)}
             case Compare():
                 return self._compared(verb, num_envs)
             case port.Recv():
-                return {"timeout_s": verb.timeout_s, "min_get": verb.min_get or num_envs}
+                wanted = verb.min_get or num_envs
+                return {"timeout_s": verb.timeout_s, "min_get": wanted, **_refusable(verb)}
             case port.Rollout():
                 return {"frames": verb.frames}
             case port.Seed():
@@ -133,11 +156,11 @@ class PoolSession(Session):
             case port.Seed():
                 self._pool.seed(verb.value)
             case port.Replace():
-                self.drop()
+                self._pool = None
                 self.open()
             case port.Rebuild():
                 self._pool.close()
-                self.drop()
+                self._pool = None
                 gc.collect()  # what waits for that alone is not a leak, and would be inherited
                 self.open()
             case port.Idle():
@@ -149,6 +172,17 @@ class PoolSession(Session):
                     in_second_thread(self._pool.close)
                 else:
                     self._pool.close()
+            case _:
+                self._beside_it(verb)
+
+    def _beside_it(self, verb: Any) -> None:
+        """Call what concerns the second pool."""
+        match verb:
+            case port.OpenBeside():
+                self._beside = self._made("beside")
+                self._beside.reset()
+            case port.CloseBeside():
+                self._beside.close()
             case _:
                 raise AssertionError(f"no such verb: {verb!r}")
 
@@ -178,7 +212,13 @@ class PoolSession(Session):
 
     def _release(self) -> dict[str, Any]:
         self._held.clear()  # what is held may be shared memory, which the census would count
+        if self._busy is not None:
+            self._busy.end()
         return super()._release()
+
+
+def _refusable(verb: Any) -> dict[str, Any]:
+    return {"refusable": True} if getattr(verb, "refusable", False) else {}
 
 
 def _floats(values: list[int]) -> port.Floats:

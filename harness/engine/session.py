@@ -357,6 +357,13 @@ class Session:
         if self._cycle() is None and all(end.closed for end in self._closing):
             self.record(fault, "effect", "the cycle was collected")
 
+    def kill_worker(self, fault: str, worker: int) -> None:
+        """Kill the worker process of an env, and wait until it is gone."""
+        pid = self.subject().worker_pids()[worker]  # type: ignore[attr-defined] # every pool has them
+        self.record(fault, "reached", f"process {pid} while nothing is called", worker=worker)
+        if census.kill(pid, Deadline.after(RELEASE_S * self.request.time_scale)):
+            self.record(fault, "effect", f"process {pid} is gone")
+
     def spoil_next_send(self, fault: str, defect: str) -> None:
         """Only a component that sends can spoil a send."""
         raise NotImplementedError(
@@ -369,7 +376,7 @@ def _strikes_construction(step: Any) -> bool:
     if getattr(step, "ahead", False):
         return True
     at = getattr(step, "placement", None)
-    return at is not None and at.role != "driver" and at.op == "construct"
+    return at is not None and at.role != "driver" and at.op in ("pickle", "construct")
 
 
 class _Knot:

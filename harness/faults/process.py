@@ -42,6 +42,30 @@ class Signal(Gated):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kill(Common):
+    """The driver kills the worker process of an env from outside, between two calls: it is idle, or mid-step.
+
+    Attributes:
+        worker: of which env.
+    """
+
+    worker: int = 0
+    fault: Literal["kill"] = "kill"
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """Threads die with the driver."""
+        del capabilities
+        if self.worker >= int(setup["num_envs"]):
+            return f"there is no env {self.worker}"
+        return _unless_process(setup, "killed")
+
+    def arm(self, stage: Stage) -> None:
+        """Strike at once."""
+        stage.record(self.id, "armed")
+        stage.kill_worker(self.id, self.worker)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stop(Gated):
     """A worker process stops itself (SIGSTOP) at its k-th operation; the heal continues it (SIGCONT)."""
 

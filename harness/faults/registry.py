@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.faults.owner import SignalOwner
 from harness.faults.payload import BadReply, BadWeights, Exit, Raise, Stall
 from harness.faults.primitive import CloseChannel, FillChannel
-from harness.faults.process import CollectCycle, Signal, Stop
+from harness.faults.process import CollectCycle, Kill, Signal, Stop
 from harness.faults.resources import FullSharedMemory, Limit, OneProcessor
 from harness.faults.sequence import HoldForward
 from harness.faults.transfer import (
@@ -36,6 +36,7 @@ PoolFault = (
     | FillChannel
     | Transfers
     | CollectCycle
+    | Kill
     | Signal
     | Stop
     | Raise

@@ -7,7 +7,6 @@ sequence of blocks with one ending is a valid scenario, and stays one while it i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
@@ -15,16 +14,14 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from harness.faults.payload import Exit, Raise, Stall
 from harness.faults.primitive import CloseChannel
-from harness.faults.process import CollectCycle, Signal, Stop
-from harness.faults.registry import PoolFault
+from harness.faults.process import CollectCycle, Kill, Signal, Stop
 from harness.faults.transfer import DelayTransfer
-from harness.generate.derive import drawn, variants
-from harness.model.plain import to_plain
+from harness.generate.derive import drawn
+from harness.generate.ground import Form, Ground, Steps
 from harness.model.scenario import Heal, Phase, Placement
 from harness.ports.pool import (
-    PoolCapabilities,
-    PoolSetup,
-    PoolVerb,
+    CloseBeside,
+    OpenBeside,
     Recv,
     Replace,
     Reset,
@@ -36,71 +33,10 @@ from harness.ports.pool import (
     Step,
 )
 
-PoolStep = PoolVerb | PoolFault | Heal | Phase
-Steps = tuple[PoolStep, ...]
-
-K_MAX = 3
 SEED_MAX = 2  # neighbours, and few enough for one to come again
 STALLED_S = (0.1, 0.2)  # long enough for envs that do answer, short enough for many examples
 HEALTHY_S = (None, 2.0)
 DELAYED_S = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """What the blocks of one scenario stand on.
-
-    Attributes:
-        setup: of the scenario.
-        capabilities: of the backend.
-        kinds: verbs and faults that exist in this scenario.
-        frames: what every rollout takes: a collector is built once, for one size of batch.
-    """
-
-    setup: PoolSetup
-    capabilities: PoolCapabilities
-    kinds: frozenset[str]
-    frames: int
-
-    @property
-    def k_max(self) -> int:
-        """How often a step can be counted on to step each env, after a reset and one step."""
-        if self.capabilities.autoreset == "same_step":
-            return K_MAX
-        return min(K_MAX, self.setup.horizon - 1)
-
-    @property
-    def fresh(self) -> Steps:
-        """What has to come before steps are counted: the step after an episode's end may be none."""
-        return () if self.capabilities.autoreset == "same_step" else (Reset(),)
-
-    def supported(self, cls: type[Any], **given: Any) -> list[Any]:
-        """The variants of a fault that the row can have."""
-        setup = to_plain(self.setup)
-        every = variants(cls, **given)
-        return [fault for fault in every if fault.unsupported(setup, self.capabilities) is None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
-    """One kind of block.
-
-    Attributes:
-        needs: verbs and faults that it is made of; `reset` and `shutdown` always exist.
-        draw: the strategy of its steps.
-        hosts: hosts under which the pool can be used like that.
-        fits: what else has to hold.
-    """
-
-    needs: frozenset[str]
-    draw: Callable[[Ground], SearchStrategy[Steps]]
-    hosts: frozenset[str] = frozenset({"bare", "transformed"})
-    fits: Callable[[Ground], bool] = lambda _: True
-
-    def possible(self, ground: Ground) -> bool:
-        """Whether a scenario on this ground can have it."""
-        return self.needs <= ground.kinds and ground.setup.host in self.hosts and self.fits(ground)
-
 
 BARE = frozenset({"bare"})  # what is sent goes to the pool itself, past its host
 COLLECTOR = frozenset({"collector"})
@@ -149,6 +85,10 @@ def _seedings(_: Ground) -> SearchStrategy[Steps]:
 
 def _replacements(_: Ground) -> SearchStrategy[Steps]:
     return st.just((Replace(), Reset()))
+
+
+def _seconds(_: Ground) -> SearchStrategy[Steps]:
+    return st.just((OpenBeside(), CloseBeside()))
 
 
 def _collections(ground: Ground) -> SearchStrategy[Steps]:
@@ -234,6 +174,13 @@ def _failures(draw: DrawFn, ground: Ground, cls: type[Raise | Exit | Signal]) ->
     first, meeting = draw(_meetings(ground, at))
     fault = draw(st.sampled_from(ground.supported(cls, at=at)))
     return (*ground.fresh, *first, fault, *meeting, Shutdown())
+
+
+def _killed_idle(ground: Ground) -> SearchStrategy[Steps]:
+    """A worker is killed while nobody calls; the next reset has to tell."""
+    envs = range(ground.setup.num_envs)
+    faults = [fault for env in envs for fault in ground.supported(Kill, worker=env)]
+    return st.sampled_from(faults).map(lambda fault: (fault, Reset(), Shutdown()))
 
 
 @st.composite
@@ -330,6 +277,7 @@ BLOCKS: tuple[Form, ...] = (
     ROLLOUTS,
     _form("seed", draw=_seedings),
     _form("replace", draw=_replacements, hosts=EVERYWHERE),
+    _form("open_beside", "close_beside", draw=_seconds, hosts=EVERYWHERE),
     _form("stall", "send", "recv", draw=lambda ground: _stalls(ground, Stall), hosts=BARE),
     _form(
         "stop",
@@ -384,6 +332,7 @@ ENDINGS: tuple[Form, ...] = (
         hosts=EVERYWHERE,
         fits=_can_have_failing(Signal),
     ),
+    _form("kill", draw=_killed_idle, hosts=EVERYWHERE, fits=_can_have(Kill)),
     _form(
         "exit",
         draw=lambda ground: _failures(ground, Exit),

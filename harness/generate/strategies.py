@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from harness.faults.registry import PoolFault, Transfers
-from harness.generate.blocks import BLOCKS, ENDINGS, Form, Ground, PoolStep, Steps
+from harness.generate.blocks import BLOCKS, ENDINGS
 from harness.generate.derive import choices, drawn, subsets, tagged
+from harness.generate.ground import Form, Ground, PoolStep, Steps
 from harness.model.scenario import Expect, Expected, Heal, Phase, Scenario
 from harness.ports.pool import ALWAYS, PoolCapabilities, PoolSetup, PoolVerb, Reset, Shutdown
 
@@ -143,7 +144,7 @@ def owed(steps: Sequence[PoolStep]) -> Expected:
     }
     closed = faults.get("close_channel")
     cut_off = closed is not None and not isinstance(steps[closed + 1], Shutdown)
-    if cut_off or not faults.keys().isdisjoint({"raise", "exit", "signal"}):
+    if cut_off or not faults.keys().isdisjoint({"raise", "exit", "signal", "kill"}):
         return Expected.FAILS_BOUNDED
     held = not faults.keys().isdisjoint({"stall", "stop"})
     return Expected.RECOVERS if held else Expected.SURVIVES

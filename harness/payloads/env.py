@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,9 @@ class CountingEnv:
     as `ends` says. Its observations are of the payload's form.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what an env is made of
         self,
+        role: str,
         env_index: int,
         base_horizon: int,
         link: Link | SilentLink,
@@ -43,7 +44,7 @@ class CountingEnv:
         self._ends = ends
         self._form = forms.form_of(payload, env_index)
         self._reused: Any = None
-        self._role = f"worker:{env_index}"
+        self._role = role
         self._horizon = probe.horizon(base_horizon, env_index)
         self._link = link
         self._episode = 0
@@ -116,7 +117,14 @@ class CountingEnv:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountingEnvFactory:
-    """Makes the probe env of one index, in whichever process it is called."""
+    """Makes the probe env of one index, in whichever process it is called.
+
+    Attributes:
+        env_index: which env of its pool.
+        base_horizon: the episode length of env 0.
+        link: to the cell.
+        pool: `worker` in the pool that is judged: with the index, as whom the env speaks.
+    """
 
     env_index: int
     base_horizon: int
@@ -125,12 +133,14 @@ class CountingEnvFactory:
     ends: Ends = "split"
     hooks: tuple[Hook, ...] = ()
     tells_keys: bool = False
+    pool: str = "worker"
 
     def __call__(self) -> CountingEnv:
         """Build it; transfers of the process that it is in go through the interposer from now on."""
         if isinstance(self.link, Link):
             install(self.hooks, self.link)
         return CountingEnv(
+            self._role,
             self.env_index,
             self.base_horizon,
             self.link,
@@ -138,3 +148,17 @@ class CountingEnvFactory:
             self.ends,
             tells_keys=self.tells_keys,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle, which is an operation at which a fault may strike."""
+        self.link.pass_gate(self._role, "pickle")
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _factory, (given,)
+
+    @property
+    def _role(self) -> str:
+        return f"{self.pool}:{self.env_index}"
+
+
+def _factory(given: dict[str, Any]) -> CountingEnvFactory:
+    return CountingEnvFactory(**given)

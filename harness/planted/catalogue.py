@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from harness.model.planted import PlantedBug
 from harness.planted import resources_catalogue
 from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
+from harness.planted.catalogue_rows import ALSO_SHOWN, PLANTED_ROWS
 from harness.planted.catalogue_transfers import (
     BROKEN,
     CUT_OFF,
@@ -98,7 +101,7 @@ _KILLED |= CUT_OFF
 _CLOSED_TWICE |= FULL
 _TIMED |= LOST
 
-PLANTED: tuple[PlantedBug, ...] = (
+_PLAIN: tuple[PlantedBug, ...] = (
     *POOL,
     PlantedBug(
         name="late_reply_taken",
@@ -318,5 +321,9 @@ PLANTED: tuple[PlantedBug, ...] = (
     *resources_catalogue.PLANTED,
     *EXIT_BUGS,
     *SPEC_BUGS,
+)
+PLANTED: tuple[PlantedBug, ...] = (
+    *(replace(bug, rows=bug.rows | ALSO_SHOWN.get(bug.name, frozenset())) for bug in _PLAIN),
+    *PLANTED_ROWS,
 )
 """All of them, in the order of their checkers."""

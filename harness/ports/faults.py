@@ -82,6 +82,9 @@ class Stage(Protocol):
     def collect_during_call(self, fault: str, after_s: float) -> None:
         """Collect garbage in the main thread, `after_s` into the call that comes next."""
 
+    def kill_worker(self, fault: str, worker: int) -> None:
+        """Kill the worker process of an env, and record that it is gone."""
+
     def spoil_next_send(self, fault: str, defect: str) -> None:
         """Have the next send carry weights that the worker cannot apply."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ Autoreset = Literal["same_step", "next_step"]
 Channel = Literal["commands", "results"]
 End = Literal["owner", "worker"]
 Close = Literal["reader", "public"]
+FactoryKind = Literal["plain", "closure", "lambda", "local_class", "partial"]
 START_METHODS = frozenset({"fork", "spawn", "forkserver"})
 
 
@@ -62,7 +63,13 @@ class PoolSetup:
             a child is: three envs side by side in its own batch; two groups with their own keys.
         ends: how episodes end: even envs terminate and odd ones are truncated; all are truncated;
             both at one step; each env by turns.
+        factory: what kind of callable makes each env; start methods but `fork` have to pickle it.
+        built: in what surroundings the pool is built: by a single thread, beside threads that keep
+            working, or in a second thread that ends once the pool is there.
+        OURS: keys that say what the harness does around a backend: a backend has nothing to declare.
     """
+
+    OURS: ClassVar[frozenset[str]] = frozenset({"factory", "built"})
 
     num_envs: int = 2
     horizon: int = 4
@@ -76,23 +83,27 @@ class PoolSetup:
     start_within_s: float = 30.0
     payload: Payload = "plain"
     ends: Ends = "split"
+    factory: FactoryKind = "plain"
+    built: Literal["alone", "among_threads", "in_a_thread"] = "alone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """Reset every env."""
+    """Reset every env; `refusable`: a pool may raise instead, in time, and goes on as before."""
 
     do: Literal["reset"] = "reset"
     times: int = 1
+    refusable: bool = False
     within_s: float = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetWhere:
-    """Reset the envs whose entry in `mask` is true; the others must not move."""
+    """Reset the envs whose entry in `mask` is true; the others must not move; `refusable` as in `Reset`."""
 
     mask: tuple[bool, ...]
     do: Literal["reset_where"] = "reset_where"
+    refusable: bool = False
     within_s: float = 5.0
 
 
@@ -126,9 +137,11 @@ class Recv:
     Attributes:
         timeout_s: given to the backend; without it the call waits for as long as it takes.
         min_get: how many results at least; all envs if it is left out.
+        refusable: a pool may raise instead, in time, and goes on as before.
     """
 
     do: Literal["recv"] = "recv"
+    refusable: bool = False
     timeout_s: float | None = None
     min_get: int | None = None
     within_s: float = 5.0
@@ -176,6 +189,14 @@ class Rebuild:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenBeside:
+    """Build a second pool like the first, which goes on living, and reset it; what it answers is not judged."""
+
+    do: Literal["open_beside"] = "open_beside"
+    within_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Idle:
     """Do nothing, while the guardian measures what processor time the cell's processes use.
 
@@ -197,6 +218,14 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CloseBeside:
+    """Close the second pool."""
+
+    do: Literal["close_beside"] = "close_beside"
+    within_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shutdown:
     """Close the pool, in a second thread if `thread` says so."""
 
@@ -207,13 +236,25 @@ class Shutdown:
 
 
 _Call = Reset | ResetWhere | Step | Send | Recv | Seed | Rollout | Compare
-PoolVerb = _Call | Replace | Rebuild | Idle | Mark | Shutdown | Leave
+_Lifetime = Replace | Rebuild | OpenBeside | CloseBeside | Shutdown | Leave
+PoolVerb = _Call | _Lifetime | Idle | Mark
 ALWAYS: frozenset[str] = frozenset(
-    {"reset", "step", "replace", "rebuild", "idle", "mark", "shutdown", "leave"}
+    {
+        "reset",
+        "step",
+        "replace",
+        "rebuild",
+        "idle",
+        "mark",
+        "open_beside",
+        "close_beside",
+        "shutdown",
+        "leave",
+    }
 )
 _CALLS = frozenset({"reset_where", "send", "recv", "recv_some", "seed", "rollout"})
 OPTIONAL: frozenset[str] = COMPARABLE | _CALLS
-WORKER_OPS: frozenset[str] = frozenset({"construct", "reset", "step", "close"})
+WORKER_OPS: frozenset[str] = frozenset({"pickle", "construct", "reset", "step", "close"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +311,10 @@ class ProbeEnv(Protocol):
 
 
 class EnvFactory(Protocol):
-    """Makes the probe env of one index, in whichever process it is called; pickles."""
+    """Makes the probe env of one index, in whichever process it is called.
+
+    It may be any kind of callable; one that plain pickle refuses, cloudpickle takes.
+    """
 
     @property
     def env_index(self) -> int:

@@ -1,7 +1,6 @@
 """An update that names one of two tensors wrongly has to be refused whole, and reported."""
 
 import multiprocessing
-import sys
 
 import torch
 from tensordict import TensorDict, TensorDictBase
@@ -34,11 +33,7 @@ multiprocessing.set_start_method("fork", force=True)
 found = {
     s.__name__: versions_read(s) for s in (MultiProcessWeightSyncScheme, SharedMemWeightSyncScheme)
 }
-torn = [name for name, (weight, bias) in found.items() if (weight, bias) == (2.0, 1.0)]
-print(
-    f"CONFIRMED: half applied without a word: {', '.join(torn)}"
-    if torn
-    else f"not reproduced: {found}"
-)
-sys.exit(1 if torn else 0)
+torn = [name for name, read in found.items() if read == [2.0, 1.0]]
+print(f"CONFIRMED: half applied without a word: {', '.join(torn)}" if torn else "not reproduced")
+raise SystemExit(bool(torn))
 # observed: CONFIRMED: half applied without a word: MultiProcessWeightSyncScheme, SharedMemWeightSyncScheme

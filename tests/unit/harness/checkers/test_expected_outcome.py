@@ -211,3 +211,16 @@ def test_a_fault_after_which_nothing_was_called_was_not_to_be_answered():
     recorder.fault("f1", "reached")
     recorder.call("shutdown")
     assert found(recorder, "fails-bounded") == []
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_a_call_that_a_pool_may_refuse_may_fail(outcome):
+    recorder = Recorder()
+    recorder.failing("recv", "nothing was sent", refusable=True)
+    assert found(recorder, outcome, fault="stall") == []
+
+
+def test_a_call_like_it_that_nobody_said_that_of_may_not():
+    recorder = Recorder()
+    recorder.failing("recv", "nothing was sent")
+    assert len(found(recorder, "survives")) == 1

@@ -45,6 +45,7 @@ def raised(message: str, fault: str = "raise", **more) -> list[Finding]:
         ("exit", "worker 1 exited with code 3 in step"),
         ("exit", f"worker 1 failed in step: SystemExit: {MARKER}: told to exit"),
         ("signal", "process 1 exited with code -9 during step"),
+        ("kill", "worker 1 was killed before the step"),
         ("bad_weights", "worker 1 could not apply: size mismatch for w"),
         ("bad_weights", "worker 1, update: Missing key(s) in state_dict"),
         ("bad_reply", f"worker 1 failed in step: UnpicklableError: {MARKER}"),
@@ -304,3 +305,18 @@ def test_a_type_that_the_fault_itself_raises_is_no_surprise():
     message = f"worker 1 failed in step: {MARKER}"
     recorder.fail(recorder.invoke("step", actions=[1, 2]), message, error="ProbeError")
     assert texts(judged(recorder)) == []
+
+
+def test_a_kill_from_outside_has_to_be_told_as_a_death():
+    (finding,) = raised("worker 1: step: something is wrong", "kill")
+    assert finding.text.endswith("it does not say that the worker died")
+
+
+def test_of_several_workers_that_were_struck_any_may_be_named():
+    recorder = struck()
+    recorder.fault("f2", "reached", worker=0)
+    recorder.fault("f2", "effect", worker=0)
+    recorder.fail(recorder.invoke("step", actions=[1, 2]), "worker 0 died in step")
+    faults = [("kill", "f1"), ("kill", "f2")]
+    history = recorder.history(faults=faults, expect=("fails-bounded",))
+    assert not [f for f in CHECKER.check(history).findings if "blames" in f.text]

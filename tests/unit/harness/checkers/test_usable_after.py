@@ -113,6 +113,18 @@ def test_the_result_of_an_env_that_was_struck_is_not_among_those_that_are_due():
     assert CHECKER.check(pool.history(faults=RAISE)).judged == 0
 
 
+def test_the_result_of_an_env_that_was_merely_held_is_still_due():
+    pool = HonestPool(num_envs=2)
+    pool.reset()
+    pool.send()
+    pool.recorder.fault("f1", "reached", worker=1)
+    pool.recorder.failing("recv", "too late", min_get=2, timeout_s=0.5)
+    pool.recorder.fault("f1", "healed")
+    pool.recorder.failing("recv", "nothing is to come", min_get=2, timeout_s=None)
+    (text,) = texts(CHECKER.check(pool.history(faults=[("stall", "f1")])))
+    assert "the results of the other envs are lost: recv (request" in text
+
+
 def test_a_call_after_closing_is_not_judged():
     pool = failed_step()
     pool.recorder.call("shutdown")

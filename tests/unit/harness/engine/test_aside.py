@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import queue
 import threading
+from logging.handlers import QueueHandler
 
 import pytest
 
-from harness.engine.aside import in_second_thread
+from harness.engine.aside import Busy, in_second_thread
+from harness.ports.clock import Deadline
 
 LONG_S = 0.1  # longer than it takes to return without waiting
 
@@ -29,3 +33,17 @@ def test_what_it_raises_is_raised():
 
     with pytest.raises(KeyError, match="there"):
         in_second_thread(fail)
+
+
+def test_a_thread_that_logs_holds_the_lock_of_the_log_until_it_is_told_to_end():
+    busy = Busy()
+    (handler,) = (h for h in logging.getLogger().handlers if isinstance(h, QueueHandler))
+    assert isinstance(handler.queue, queue.Queue)
+    lock = handler.queue.mutex
+    deadline = Deadline.after(5.0)
+    while not (held := lock.locked()) and not deadline.expired:
+        pass
+    assert held
+    busy.end()
+    assert not lock.locked()
+    assert handler not in logging.getLogger().handlers

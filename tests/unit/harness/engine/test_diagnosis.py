@@ -83,6 +83,11 @@ def test_the_sentence_says_what_the_driver_waits_for_too():
     )
 
 
+def test_a_worker_of_the_second_pool_is_called_that():
+    sentence = Found(role="beside:1", pid=12, condition="stopped").sentence()
+    assert sentence == "worker 1 of the second pool (pid 12) is stopped"
+
+
 def test_a_driver_that_waits_for_idle_workers_is_told_so():
     diagnosis = conclude((found("driver", "receive"), found("worker:1", "receive")), Witness())
     assert diagnosis is not None

@@ -12,8 +12,9 @@ from harness.model.scenario import Placement
 from harness.ports.pool import Reset
 
 
-def test_a_fault_of_the_construction_of_a_worker_is_armed_ahead():
-    assert _strikes_construction(Exit(at=Placement(role="worker:1", op="construct")))
+@pytest.mark.parametrize("op", ["pickle", "construct"])
+def test_a_fault_of_the_construction_of_a_worker_is_armed_ahead(op):
+    assert _strikes_construction(Exit(at=Placement(role="worker:1", op=op)))
 
 
 @pytest.mark.parametrize("fault", [Limit(), FullSharedMemory(), OneProcessor()])

@@ -35,7 +35,7 @@ class Telling:
 def env_of(payload: Any = "plain", defect: Any = None, **kwargs: Any) -> CountingEnv:
     spoilt = None if defect is None else Spoilt(fault="f1", defect=defect, marker="marked")
     link: Any = Telling(None, None, spoilt)  # construct, reset, step
-    return CountingEnv(1, 2, link, payload, **kwargs)
+    return CountingEnv("worker:0", 1, 2, link, payload, **kwargs)
 
 
 def seen(payload: Any, tree: Any) -> probe.Observation:

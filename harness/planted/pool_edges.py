@@ -1,0 +1,260 @@
+"""The reference's pool with one bug each that shows with masks, short episodes, many envs, or seeds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from tensordict import TensorDictBase
+
+from harness.planted.pool import _planted
+from reference_impl.core import channel
+from reference_impl.core.clock import Deadline
+from reference_impl.core.errors import WorkerError
+from reference_impl.pool import AsyncEnvPool
+from reference_impl.pool.conversation import Conversation
+from reference_impl.pool.messages import Operation
+from reference_impl.pool.state import Delivery
+from reference_impl.pool.values import Values
+
+_MANY = 16
+
+
+def _mask(tensordict: TensorDictBase | None) -> torch.Tensor | None:
+    return None if tensordict is None else tensordict.get("_reset", None)
+
+
+class _EmptyMaskIsNone(AsyncEnvPool):
+    def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        """Reset; a mask that names no env is taken for none, so that all are reset."""
+        mask = _mask(tensordict)
+        return super().reset(None if mask is not None and not mask.any() else tensordict, **kwargs)
+
+
+class _FullMaskIgnored(AsyncEnvPool):
+    def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        """Reset; a mask that names every env is taken for one that names none."""
+        mask = _mask(tensordict)
+        if mask is not None and mask.all() and not self._one_trip:
+            assert tensordict is not None
+            tensordict = tensordict.copy().set("_reset", torch.zeros_like(mask))
+        return super().reset(tensordict, **kwargs)
+
+
+class _FreshOnesSkipped(AsyncEnvPool):
+    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        stepped = super()._step(tensordict)
+        self.__dict__["_began"] = set(self._fresh)
+        return stepped
+
+    def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        """Reset; masked envs that the step before has reset are left as they are."""
+        mask = _mask(tensordict)
+        if mask is not None and not self._one_trip:
+            assert tensordict is not None
+            kept = mask.clone()
+            for env in self.__dict__.get("_began", ()):
+                kept[env] = False
+            tensordict = tensordict.copy().set("_reset", kept)
+        return super().reset(tensordict, **kwargs)
+
+
+class _ResetTwiceInARow(AsyncEnvPool):
+    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Step; an env that ends two steps in a row is reset once more."""
+        stepped = super()._step(tensordict)
+        ended = set(self._fresh)
+        for env in ended & self.__dict__.get("_ended", set()):
+            self._fresh.pop(env)
+        self.__dict__["_ended"] = ended
+        return stepped
+
+
+class _SixteenAtMost(AsyncEnvPool):
+    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        if self.num_envs > _MANY:
+            moved = torch.arange(self.num_envs) < _MANY
+            tensordict = tensordict.copy().set("_step", moved)
+        return super()._step(tensordict)
+
+
+class _SixteenSeeds(AsyncEnvPool):
+    def set_seed(
+        self,
+        seed: int | None = None,
+        static_seed: bool = False,  # noqa: FBT001, FBT002 - torchrl's signature
+    ) -> int | None:
+        """Seed the envs in a chain that begins anew after sixteen."""
+        first = seed
+        for env in range(self.num_envs):
+            given = first if env % _MANY == 0 else seed
+            kwargs = {env: {"seed": given, "static_seed": static_seed}}
+            seed = self._talk.ask(Operation.SET_SEED, {env: None}, kwargs)[env]
+        return seed
+
+
+class _EqualSeedSkipped(AsyncEnvPool):
+    def set_seed(
+        self,
+        seed: int | None = None,
+        static_seed: bool = False,  # noqa: FBT001, FBT002 - torchrl's signature
+    ) -> int | None:
+        """Seed, unless that is the base seed that the envs had before."""
+        if seed == self.__dict__.get("_last_seed"):
+            return seed
+        self.__dict__["_last_seed"] = seed
+        return super().set_seed(seed, static_seed)
+
+
+class _SeedsOfAllPools(AsyncEnvPool):
+    made: ClassVar[int] = 0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _SeedsOfAllPools.made += 1
+        self._number = self.made
+
+    def set_seed(
+        self,
+        seed: int | None = None,
+        static_seed: bool = False,  # noqa: FBT001, FBT002 - torchrl's signature
+    ) -> int | None:
+        """Seed with a number that counts the pools of this process, too."""
+        return super().set_seed((seed or 0) + 1000 * self._number, static_seed)
+
+
+class _NoTimeIsForever(AsyncEnvPool):
+    def _receive(
+        self,
+        operation: Operation,
+        min_get: int | None,
+        env_index: int | None,
+        max_get: int | None,
+        timeout: float | None,
+    ) -> list[Delivery]:
+        return super()._receive(operation, min_get, env_index, max_get, timeout or None)
+
+
+class _InTheirOrder(AsyncEnvPool):
+    def _receive(
+        self,
+        operation: Operation,
+        min_get: int | None,
+        env_index: int | None,
+        max_get: int | None,
+        timeout: float | None,
+    ) -> list[Delivery]:
+        """Receive, beginning with the first env, whatever becomes of the others meanwhile."""
+        state = self._talk._state  # noqa: SLF001 - a look at what the bug is about
+        if timeout is None and state.oldest_unanswered(0) is not None:
+            channel.wait((self._workers.members[0].end,), (), Deadline.after(None))
+        return super()._receive(operation, min_get, env_index, max_get, timeout)
+
+
+class _WaitsForNothing(AsyncEnvPool):
+    def _receive(
+        self,
+        operation: Operation,
+        min_get: int | None,
+        env_index: int | None,
+        max_get: int | None,
+        timeout: float | None,
+    ) -> list[Delivery]:
+        """Receive, once there is something to read, though nothing be under way."""
+        state = self._talk._state  # noqa: SLF001 - a look at what the bug is about
+        if all(state.oldest_unanswered(env) is None for env in range(self.num_envs)):
+            channel.wait([each.end for each in self._workers.members], (), Deadline.after(timeout))
+        return super()._receive(operation, min_get, env_index, max_get, timeout)
+
+
+class _WaitsItsTurn(AsyncEnvPool):
+    def _send(self, *args: Any, **kwargs: Any) -> None:
+        self._wait()
+        super()._send(*args, **kwargs)
+
+    def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        self._wait()
+        return super()._reset(tensordict, **kwargs)
+
+    def _wait(self) -> None:
+        if self._talk._state.busy():  # noqa: SLF001 - a look at what the bug is about
+            threading.Event().wait()  # for a receive, which the same caller would have to make
+
+
+class _RefusedTakesAll(AsyncEnvPool):
+    def _receive(
+        self,
+        operation: Operation,
+        min_get: int | None,
+        env_index: int | None,
+        max_get: int | None,
+        timeout: float | None,
+    ) -> list[Delivery]:
+        """Receive; if that is more than is to come, all that comes is dropped."""
+        try:
+            return super()._receive(operation, min_get, env_index, max_get, timeout)
+        except WorkerError:
+            raise
+        except RuntimeError:
+            left = self._talk._state.outstanding(operation)  # noqa: SLF001 - a look at what the bug is about
+            if left:
+                super()._receive(operation, left, None, None, 1.0)
+            raise
+
+
+class _ResetWedged(AsyncEnvPool):
+    _wedged = False
+
+    def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        if self._wedged:
+            raise RuntimeError("a reset is under way")
+        self._wedged = True
+        reset = super()._reset(tensordict, **kwargs)
+        self._wedged = False
+        return reset
+
+
+class _TwoForgiven(Conversation):
+    _failures = 0
+
+    def ask(
+        self,
+        operation: Operation,
+        calls: Mapping[int, Values | None],
+        kwargs: Mapping[int, dict[str, Any]] | None = None,
+    ) -> dict[int, Any]:
+        """Ask; from the third failure in a row on, wait for something that does not come."""
+        try:
+            found = super().ask(operation, calls, kwargs)
+        except WorkerError:
+            self._failures += 1
+            if self._failures > 2:
+                threading.Event().wait()
+            raise
+        self._failures = 0
+        return found
+
+
+class _ThirdFailureHangs(AsyncEnvPool):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._talk = _TwoForgiven(self._workers.members)
+
+
+empty_mask_is_none = _planted("empty_mask_is_none", _EmptyMaskIsNone)
+full_mask_ignored = _planted("full_mask_ignored", _FullMaskIgnored)
+fresh_ones_skipped = _planted("fresh_ones_skipped", _FreshOnesSkipped)
+reset_twice_in_a_row = _planted("reset_twice_in_a_row", _ResetTwiceInARow)
+sixteen_at_most = _planted("sixteen_at_most", _SixteenAtMost)
+sixteen_seeds = _planted("sixteen_seeds", _SixteenSeeds)
+equal_seed_skipped = _planted("equal_seed_skipped", _EqualSeedSkipped)
+seeds_of_all_pools = _planted("seeds_of_all_pools", _SeedsOfAllPools)
+no_time_is_forever = _planted("no_time_is_forever", _NoTimeIsForever)
+in_their_order = _planted("in_their_order", _InTheirOrder)
+waits_for_nothing = _planted("waits_for_nothing", _WaitsForNothing)
+waits_its_turn = _planted("waits_its_turn", _WaitsItsTurn)
+refused_takes_all = _planted("refused_takes_all", _RefusedTakesAll)
+reset_wedged = _planted("reset_wedged", _ResetWedged)
+third_failure_hangs = _planted("third_failure_hangs", _ThirdFailureHangs)

@@ -1,0 +1,34 @@
+"""A backend declares the words of its own keys; those of the harness's keys it need not know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.engine.components import POOL
+from harness.engine.request import CellRequest
+from harness.engine.support import unsupported
+from harness.model.plain import to_plain
+from harness.ports.pool import PoolCapabilities, PoolSetup
+
+
+def reason(**setup: Any) -> str | None:
+    request = CellRequest(
+        cell="pool/c[]@b",
+        adapter="a:b",
+        component="pool",
+        setup=to_plain(PoolSetup(**setup)),
+        steps=(),
+        expect=("survives",),
+    )
+    return unsupported(request, POOL, {"pool": to_plain(PoolCapabilities())})
+
+
+def test_a_word_that_it_does_not_declare_is_unsupported():
+    assert reason(stack="lazy") == "the backend declares no stack=lazy"
+
+
+@pytest.mark.parametrize("setup", [{"factory": "lambda"}, {"built": "in_a_thread"}], ids=str)
+def test_what_the_harness_does_around_it_needs_no_declaration(setup):
+    assert reason(**setup) is None
