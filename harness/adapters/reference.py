@@ -16,7 +16,6 @@ from harness.adapters.tensordict_weights import stamps
 from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
 from harness.ports.backend import Backend, Hook
 from harness.ports.pool import (
-    OPTIONAL,
     Channel,
     ChannelEnd,
     Close,
@@ -26,6 +25,7 @@ from harness.ports.pool import (
     PoolPort,
     PoolSetup,
 )
+from harness.ports.pool_verbs import OPTIONAL
 from harness.ports.weights import (
     Defect,
     PolicyFactory,

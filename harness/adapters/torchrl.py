@@ -19,7 +19,6 @@ from harness.adapters.tensordict_weights import stamps
 from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
 from harness.ports.backend import Backend
 from harness.ports.pool import (
-    OPTIONAL,
     Channel,
     ChannelEnd,
     Close,
@@ -28,6 +27,7 @@ from harness.ports.pool import (
     PoolCapabilities,
     PoolSetup,
 )
+from harness.ports.pool_verbs import OPTIONAL
 from harness.ports.weights import (
     Defect,
     PolicyFactory,

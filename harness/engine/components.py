@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.faults.registry import PoolFault, WeightsFault
 from harness.model.scenario import Heal, Phase
-from harness.ports import pool, weights
+from harness.ports import pool, pool_verbs, weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +61,10 @@ POOL = Component(
     name="pool",
     clean="clean_run",
     setup=pool.PoolSetup,
-    verbs=_by_tag(pool.PoolVerb, "do"),
+    verbs=_by_tag(pool_verbs.PoolVerb, "do"),
     faults=_by_tag(PoolFault, "fault"),
-    always=pool.ALWAYS,
-    optional=pool.OPTIONAL,
+    always=pool_verbs.ALWAYS,
+    optional=pool_verbs.OPTIONAL,
     worker_ops=pool.WORKER_OPS,
     session="harness.engine.pool_session:PoolSession",
     payload="harness.payloads.env",

@@ -18,6 +18,7 @@ from harness.payloads import forms
 from harness.payloads.env import CountingEnvFactory
 from harness.payloads.factories import shaped
 from harness.ports import pool as port
+from harness.ports import pool_verbs as verbs
 from harness.ports.entries import Compare, Entered
 
 _TOLD = tuple(field.name for field in fields(Entered))
@@ -92,50 +93,50 @@ class PoolSession(Session):
         """Actions are request ids: no two of a cell are the same."""
         num_envs = int(self.request.setup["num_envs"])
         match verb:
-            case port.Step() | port.Send():
+            case verbs.Step() | verbs.Send():
                 first = self._actions
                 self._actions += num_envs
                 return {"actions": list(range(first, first + num_envs)), **_refusable(verb)}
-            case port.Reset():
+            case verbs.Reset():
                 return _refusable(verb)
-            case port.ResetWhere():
+            case verbs.ResetWhere():
                 return {"mask": list(verb.mask), **_refusable(verb)}
             case Compare():
                 return self._compared(verb, num_envs)
-            case port.Recv():
+            case verbs.Recv():
                 wanted = verb.min_get or num_envs
                 return {"timeout_s": verb.timeout_s, "min_get": wanted, **_refusable(verb)}
-            case port.Rollout():
+            case verbs.Rollout():
                 return {"frames": verb.frames}
-            case port.Seed():
+            case verbs.Seed():
                 return {"value": verb.value}
-            case port.Shutdown(thread=True):
+            case verbs.Shutdown(thread=True):
                 return {"thread": True}
             case _:
                 return {}
 
     def execute(self, verb: Any) -> None:
         """Run a verb once; a pool that is rebuilt has been used before."""
-        if isinstance(verb, port.Rebuild):
-            super().execute(port.Reset())
-            super().execute(port.Step())
+        if isinstance(verb, verbs.Rebuild):
+            super().execute(verbs.Reset())
+            super().execute(verbs.Step())
         super().execute(verb)
 
     def perform(self, verb: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call the pool."""
         match verb:
-            case port.Reset():
+            case verbs.Reset():
                 return self._received(self._pool.reset())
-            case port.ResetWhere():
+            case verbs.ResetWhere():
                 mask = np.array(verb.mask, dtype=np.bool_)
                 result = self._received(self._pool.reset_where(mask))
                 return {**result, "mask_after": mask.tolist()}
-            case port.Step():
+            case verbs.Step():
                 return self._received(self._pool.step(_floats(arguments["actions"])))
-            case port.Send():
+            case verbs.Send():
                 self._pool.send(_floats(arguments["actions"]))
                 return {}
-            case port.Recv():
+            case verbs.Recv():
                 timeout_s, min_get = arguments["timeout_s"], arguments["min_get"]
                 return self._received(self._pool.recv(min_get=min_get, timeout_s=timeout_s))
             case Compare():
@@ -144,7 +145,7 @@ class PoolSession(Session):
                     verb.entry, _floats(arguments["actions"]), mask, overwrite=verb.overwrite
                 )
                 return {key: to_plain(getattr(entered, key)) for key in _TOLD}
-            case port.Rollout():
+            case verbs.Rollout():
                 return self._received(self._pool.rollout(verb.frames))
             case _:
                 self._silently(verb)
@@ -153,21 +154,21 @@ class PoolSession(Session):
     def _silently(self, verb: Any) -> None:
         """Call what returns nothing."""
         match verb:
-            case port.Seed():
+            case verbs.Seed():
                 self._pool.seed(verb.value)
-            case port.Replace():
+            case verbs.Replace():
                 self._pool = None
                 self.open()
-            case port.Rebuild():
+            case verbs.Rebuild():
                 self._pool.close()
                 self._pool = None
                 gc.collect()  # what waits for that alone is not a leak, and would be inherited
                 self.open()
-            case port.Idle():
+            case verbs.Idle():
                 self.gate.idle(verb.for_s)
-            case port.Mark():
+            case verbs.Mark():
                 self.mark()
-            case port.Shutdown():
+            case verbs.Shutdown():
                 if verb.thread:
                     in_second_thread(self._pool.close)
                 else:
@@ -178,10 +179,10 @@ class PoolSession(Session):
     def _beside_it(self, verb: Any) -> None:
         """Call what concerns the second pool."""
         match verb:
-            case port.OpenBeside():
+            case verbs.OpenBeside():
                 self._beside = self._made("beside")
                 self._beside.reset()
-            case port.CloseBeside():
+            case verbs.CloseBeside():
                 self._beside.close()
             case _:
                 raise AssertionError(f"no such verb: {verb!r}")

@@ -8,10 +8,8 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-import signal
 import sys
 import traceback
-import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -19,6 +17,7 @@ from typing import Any, NoReturn
 from harness.engine import census, holdings, striking
 from harness.engine.aside import Aside
 from harness.engine.components import Component
+from harness.engine.cycles import Cycle
 from harness.engine.gates import GateClient
 from harness.engine.interrupts import record_interrupts
 from harness.engine.leaving import Leaving, Way
@@ -62,9 +61,8 @@ class Session:
         self._hits: Counter[str] = Counter()
         self._armed: list[Fault] = []
         self._phase: str | None = None
-        self._cycle: weakref.ref[object] | None = None
+        self._cycle: Cycle | None = None
         self._asides: list[Aside] = []
-        self._closing: Sequence[Closable] = ()
         self._pairs = Pairs()
         self.shortages = Shortages(self.record, own_shm=own_shm)
         verbs = request.verbs()
@@ -162,7 +160,7 @@ class Session:
         arguments = self.arguments(verb)
         self.call(verb.do, verb.within_s, arguments, lambda: self.perform(verb, arguments))
         if self._cycle is not None:
-            signal.setitimer(signal.ITIMER_REAL, 0)  # a collection placed in it that did not come
+            self._cycle.forget()
         self._strike(verb.do, "after")
 
     def call(
@@ -318,13 +316,7 @@ class Session:
 
     def drop_in_cycle(self, closing: Sequence[Closable]) -> None:
         """Leave the backend's object in a cycle whose first finalizer closes these."""
-        knot = _Knot()
-        knot.itself, knot.subject = knot, self.subject()
-        if closing:
-            # Weak references of a collection are called before any __del__ in it.
-            weakref.finalize(knot, _close_all, tuple(closing)).atexit = False
-        self._closing = tuple(closing)
-        self._cycle = weakref.ref(self.subject())
+        self._cycle = Cycle(self.subject(), closing)
         self.drop()
 
     def collect_garbage(self, fault: str, within_s: float) -> None:
@@ -341,20 +333,16 @@ class Session:
     def collect_during_call(self, fault: str, after_s: float) -> None:
         """Have a signal collect garbage in the main thread, in the middle of the next call."""
 
-        def collect(*_: object) -> None:
-            assert self._cycle is not None
-            if self._cycle() is None:
-                return  # somebody else was quicker
+        def collect() -> None:
             self.record(fault, "reached")
             gc.collect()
             self._record_collected(fault)
 
-        signal.signal(signal.SIGALRM, collect)
-        signal.setitimer(signal.ITIMER_REAL, after_s)
+        assert self._cycle is not None
+        self._cycle.interrupt_in(after_s, collect)
 
     def _record_collected(self, fault: str) -> None:
-        assert self._cycle is not None
-        if self._cycle() is None and all(end.closed for end in self._closing):
+        if self._cycle is not None and self._cycle.collected:
             self.record(fault, "effect", "the cycle was collected")
 
     def kill_worker(self, fault: str, worker: int) -> None:
@@ -377,18 +365,6 @@ def _strikes_construction(step: Any) -> bool:
         return True
     at = getattr(step, "placement", None)
     return at is not None and at.role != "driver" and at.op in ("pickle", "construct")
-
-
-class _Knot:
-    """An object that refers to itself, and to what is to be collected with it."""
-
-    itself: object
-    subject: object
-
-
-def _close_all(ends: Sequence[Closable]) -> None:
-    for end in ends:
-        end.close()
 
 
 def describe(error: BaseException) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from harness.faults.transfer import DelayTransfer
 from harness.generate.derive import drawn
 from harness.generate.ground import Form, Ground, Steps
 from harness.model.scenario import Heal, Phase, Placement
-from harness.ports.pool import (
+from harness.ports.pool_verbs import (
     CloseBeside,
     OpenBeside,
     Recv,

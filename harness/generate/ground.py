@@ -12,7 +12,8 @@ from harness.faults.registry import PoolFault
 from harness.generate.derive import variants
 from harness.model.plain import to_plain
 from harness.model.scenario import Heal, Phase
-from harness.ports.pool import PoolCapabilities, PoolSetup, PoolVerb, Reset
+from harness.ports.pool import PoolCapabilities, PoolSetup
+from harness.ports.pool_verbs import PoolVerb, Reset
 
 PoolStep = PoolVerb | PoolFault | Heal | Phase
 Steps = tuple[PoolStep, ...]

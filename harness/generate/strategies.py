@@ -18,7 +18,8 @@ from harness.generate.blocks import BLOCKS, ENDINGS
 from harness.generate.derive import choices, drawn, subsets, tagged
 from harness.generate.ground import Form, Ground, PoolStep, Steps
 from harness.model.scenario import Expect, Expected, Heal, Phase, Scenario
-from harness.ports.pool import ALWAYS, PoolCapabilities, PoolSetup, PoolVerb, Reset, Shutdown
+from harness.ports.pool import PoolCapabilities, PoolSetup
+from harness.ports.pool_verbs import ALWAYS, PoolVerb, Reset, Shutdown
 
 STEPS_MAX = 12
 BLOCKS_MAX = 8  # those for which there is room are taken

@@ -14,7 +14,8 @@ from harness.engine.judging import judge_directory
 from harness.engine.request import CellRequest
 from harness.model.plain import to_plain
 from harness.model.verdict import Outcome
-from harness.ports.pool import PoolSetup, Reset, Shutdown
+from harness.ports.pool import PoolSetup
+from harness.ports.pool_verbs import Reset, Shutdown
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from harness.faults.payload import Exit, Raise
 from harness.faults.primitive import CloseChannel
 from harness.faults.resources import FullSharedMemory, Limit, OneProcessor
 from harness.model.scenario import Placement
-from harness.ports.pool import Reset
+from harness.ports.pool_verbs import Reset
 
 
 @pytest.mark.parametrize("op", ["pickle", "construct"])

@@ -16,7 +16,7 @@ from harness.generate.blocks import BLOCKS, ENDINGS
 from harness.generate.strategies import FAULTS, NOT_DRAWN, VERBS, _arranged, owed
 from harness.model.plain import to_plain
 from harness.model.scenario import Expected, Heal, Phase, Placement
-from harness.ports.pool import ALWAYS, Recv, Reset, Rollout, Send, Shutdown, Step
+from harness.ports.pool_verbs import ALWAYS, Recv, Reset, Rollout, Send, Shutdown, Step
 from tests.unit.harness.generate.capabilities import BARE, EVERYTHING, LEAST, NEXT_STEP
 
 quickly = settings(deadline=None, derandomize=True, database=None, max_examples=50)

@@ -12,7 +12,8 @@ from harness.engine.loading import load, parse
 from harness.faults.payload import Raise, Stall
 from harness.generate import pool_scenarios, to_toml
 from harness.model.scenario import Expect, Expected, Heal, Placement, Scenario
-from harness.ports.pool import PoolSetup, Reset, Shutdown, Step
+from harness.ports.pool import PoolSetup
+from harness.ports.pool_verbs import Reset, Shutdown, Step
 from tests.unit.harness.generate.capabilities import EVERYTHING
 
 ROOT = Path(__file__).parents[4]
