@@ -26,9 +26,13 @@ def tensordict_of(
     return td
 
 
-def content_of(element: NonTensorData) -> object:
-    """Return `element.data`, fifty times as fast."""
-    return vars(element)["_non_tensordict"]["data"]
+def copy_of(element: NonTensorData) -> NonTensorData:
+    """Return an equal element that shares nothing that can be written to, six times as fast as a new one."""
+    parts = vars(element)
+    copy, inner = object.__new__(type(element)), object.__new__(TensorDict)
+    vars(inner).update(vars(parts["_tensordict"]), _tensordict={})
+    vars(copy).update(parts, _tensordict=inner, _non_tensordict=dict(parts["_non_tensordict"]))
+    return copy
 
 
 def stack_of(elements: Sequence[NonTensorData]) -> NonTensorStack:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from tensordict import NonTensorData, NonTensorStack
 
-from reference_impl.pool.fast_tensordicts import content_of, stack_of
+from reference_impl.pool.fast_tensordicts import copy_of, stack_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,15 +28,15 @@ def stacked_index(envs: Iterable[int], batch_size: Sequence[int]) -> NonTensorSt
     return stack_of([_element(env, size) for env in envs])
 
 
-_ELEMENTS: dict[tuple[int, tuple[int, ...]], NonTensorData] = {}
+_ELEMENTS: dict[tuple[int, tuple[int, ...]], NonTensorData] = {}  # to copy, never handed out
 
 
 def _element(env: int, batch_size: tuple[int, ...]) -> NonTensorData:
     # Making these anew would cost a third of what the pool adds to a round of steps.
     found = _ELEMENTS.get((env, batch_size))
-    if found is None or content_of(found) != env:  # somebody wrote into one that was handed out
+    if found is None:
         found = _ELEMENTS[env, batch_size] = single_index(env, batch_size)
-    return found
+    return copy_of(found)
 
 
 def read_indices(td: TensorDictBase) -> list[int]:
