@@ -98,26 +98,27 @@ class ScenarioFile(pytest.File):
             loaded = load(self.path)
         except UsageError as error:
             raise self.CollectError(str(error)) from error
-        rows = [row for row in loaded.scenario.rows() if self._chosen(loaded, row.key)]
+        chosen = self._chosen()
+        rows = [
+            row for row in loaded.scenario.rows() if chosen is None or loaded.row_id(row) in chosen
+        ]
         for backend in _backends(self.config):
             for row in rows:
                 yield ScenarioItem.from_parent(
                     self, name=f"{row.key or 'only'}@{backend}", case=(loaded, row.key, backend)
                 )
 
-    def _chosen(self, loaded: Loaded, row: str) -> bool:
+    def _chosen(self) -> frozenset[str] | None:
+        """The rows of the smoke selection, if only those are wanted."""
         from harness.engine.smoke import beside, read
         from harness.engine.usage import UsageError
-        from harness.model.scenario import cell_id
 
         if not self.config.getoption("--harness-smoke"):
-            return True
+            return None
         try:
-            chosen = {each.row for each in read(beside([self.path]))}
+            return frozenset(each.row for each in read(beside([self.path])))
         except UsageError as error:
             raise self.CollectError(str(error)) from error
-        name = cell_id(loaded.component.name, loaded.name, row, "").removesuffix("@")
-        return name in chosen
 
 
 class ScenarioItem(pytest.Item):

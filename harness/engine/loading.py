@@ -19,7 +19,7 @@ from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationErro
 from harness.engine.components import COMPONENTS, Component
 from harness.engine.places import is_scenario
 from harness.engine.usage import UsageError
-from harness.model.scenario import Expect, Heal, Phase, Placement, Scenario
+from harness.model.scenario import Expect, Heal, Phase, Placement, Row, Scenario, cell_id
 
 KINDS = ("do", "fault", "heal", "phase")
 UNKNOWN_KEY = "unexpected_keyword_argument"  # pydantic's name for it
@@ -43,6 +43,14 @@ class Loaded:
     def component(self) -> Component:
         """Its port."""
         return COMPONENTS[self.scenario.component]
+
+    def row_id(self, row: Row[Any]) -> str:
+        """What names this row on any backend: a cell's id without one."""
+        return cell_id(self.component.name, self.name, row.key, "").removesuffix("@")
+
+    def row_ids(self) -> tuple[str, ...]:
+        """Those of all rows."""
+        return tuple(map(self.row_id, self.scenario.rows()))
 
 
 def load(path: Path) -> Loaded:

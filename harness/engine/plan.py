@@ -111,9 +111,8 @@ def jobs_of(
 
 
 def _asked_for(loaded: Loaded, row: Row[Any], options: Options) -> bool:
-    named = cell_id(loaded.component.name, loaded.name, row.key, "").removesuffix("@")
     return (not options.rows or row.key in options.rows) and (
-        options.only is None or named in options.only
+        options.only is None or loaded.row_id(row) in options.only
     )
 
 

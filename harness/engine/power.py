@@ -25,15 +25,17 @@ def is_clean(row: str) -> bool:
     return rest.partition("[")[0] == COMPONENTS[component].clean
 
 
-def power_of(caught: Sequence[Caught], cells: Iterable[CellResult]) -> tuple[RowSeen, ...]:
-    """Every row of the components of these bugs, in the order of the cells."""
+def power_of(
+    caught: Sequence[Caught], cells: Iterable[CellResult], rows: Iterable[str]
+) -> tuple[RowSeen, ...]:
+    """Those of the rows that belong to the components of these bugs, in their order."""
     components = {row.partition("/")[0] for each in caught for row in each.bug.rows}
-    seconds: dict[str, list[float]] = {}
+    seconds: dict[str, list[float]] = {
+        row: [] for row in rows if row.partition("/")[0] in components
+    }
     for cell in cells:
-        if cell.component in components:
-            took = seconds.setdefault(row_of(cell.id), [])
-            if cell.directory is not None:
-                took.append(cell.seconds)
+        if cell.directory is not None and row_of(cell.id) in seconds:
+            seconds[row_of(cell.id)].append(cell.seconds)
     plain = {each.bug.name for each in caught if any(map(is_clean, each.red))}
     return tuple(_row(row, took, caught, plain) for row, took in seconds.items())
 

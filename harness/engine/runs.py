@@ -81,7 +81,7 @@ def run(
         root: where cells leave their files.
         tell: called with each cell that is done.
         begin: called with the number of cells and the time scale before the first of them.
-        order: in which they are started, for a budget that may not last for all of them.
+        order: in which they are started, for a budget that may not last for all of them; it may leave some out.
 
     Raises:
         UsageError: a backend cannot be had, or nothing is left to run.
@@ -92,9 +92,10 @@ def run(
         jobs = jobs_of(scenarios, columns, options, root, scale)
         if not jobs:
             raise UsageError("--row", ", ".join(options.rows), "no scenario has such a row")
-        begin(len(jobs), scale)
+        ordered = order(jobs)
+        begin(len(ordered), scale)
         supervisor = Supervisor(root, jobs=options.jobs, tell=tell, budget_s=options.budget_s)
-        found = {cell.id: cell for cell in supervisor.run(order(jobs))}
+        found = {cell.id: cell for cell in supervisor.run(ordered)}
         cells = [found[job.blank.id] for job in jobs if job.blank.id in found]
         return RunRecord(
             versions={name: _version(name) for name in PACKAGES},

@@ -14,7 +14,7 @@ class BugSeen:
         name: of the bug.
         text: what is wrong, one sentence.
         caught_by: the checker that must catch it.
-        right: exactly the declared rows were red, and that checker was among those that said why.
+        right: that checker was among those that found every declared row red.
         red: the rows that were red.
         expected: the rows that were declared to be.
         hidden: the rows in which that checker found nothing, though they were red.
@@ -36,7 +36,6 @@ class BugSeen:
         """Where what was seen differs from what was declared, a sentence each."""
         kinds = {
             "not red": set(self.expected) - set(self.red),
-            "red, but not declared": set(self.red) - set(self.expected),
             f"red, but not by {self.caught_by}": set(self.hidden),
         }
         return tuple(f"{what}: {row}" for what, rows in kinds.items() for row in sorted(rows))

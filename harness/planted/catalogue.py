@@ -20,8 +20,6 @@ from harness.planted.catalogue_transfers import (
 )
 from harness.planted.exit_bugs import EXIT_BUGS
 from harness.planted.spec_catalogue import (
-    RESETS_WITH_DATA,
-    ROLLOUTS_WITH_FINALS,
     SPEC_BUGS,
 )
 
@@ -137,7 +135,6 @@ _PLAIN: tuple[PlantedBug, ...] = (
                 "pool/stepped_many_times[transport=process]",
             }
         ),
-        also_red=ROLLOUTS_WITH_FINALS,
     ),
     PlantedBug(
         name="mask_lost",
@@ -150,7 +147,6 @@ _PLAIN: tuple[PlantedBug, ...] = (
                 "pool/partial_reset[host=bare,transport=process]",
             }
         ),
-        also_red=RESETS_WITH_DATA,
     ),
     PlantedBug(
         name="timeout_per_wait",

@@ -123,19 +123,3 @@ SPEC_BUGS: tuple[PlantedBug, ...] = (
         _rows(_OVERWRITTEN, _HANDED, _MASKED_PRIVATE, _PRIVATE),
     ),
 )
-
-# Rows of comparisons that bugs of other modules turn red as well.
-_BOTH = ("thread", "process")
-ROLLOUTS_WITH_FINALS = frozenset(
-    f"pool/rollouts_as_specified[host={host},transport={transport}]"
-    for host in ("bare", "collector")
-    for transport in _BOTH
-)
-RESETS_WITH_DATA = frozenset(
-    f"pool/{row}".replace("transport=thread", f"transport={transport}")
-    for row in (
-        *_BARE,
-        *(row for row in _PUBLIC if row.startswith("masked_resets_as_specified[host=bare")),
-    )
-    for transport in _BOTH
-)

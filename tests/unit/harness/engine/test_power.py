@@ -28,10 +28,11 @@ def cell(row: str, seconds: float = 0.2, outcome: Outcome = Outcome.PASS) -> Cel
 
 
 CELLS = [cell(CLEAN), cell(FAILING), cell(RESETS)]
+ROWS = [CLEAN, FAILING, RESETS]
 
 
 def by_row(*bugs: Caught, cells: list[CellResult] = CELLS) -> dict[str, RowSeen]:
-    return {row.row: row for row in power_of(bugs, cells)}
+    return {row.row: row for row in power_of(bugs, cells, ROWS)}
 
 
 def test_a_row_has_power_over_the_bugs_that_no_clean_run_catches():
@@ -40,18 +41,23 @@ def test_a_row_has_power_over_the_bugs_that_no_clean_run_catches():
     assert found[FAILING].beyond == ("one",)
 
 
+def test_a_row_that_was_not_run_has_no_power_and_is_counted():
+    found = by_row(caught("one", FAILING), cells=CELLS[:2])
+    assert found[RESETS].beyond == ()
+
+
 def test_a_clean_run_has_no_power_of_its_own():
     found = by_row(caught("both", CLEAN, FAILING))
     assert (found[CLEAN].clean, found[CLEAN].beyond) == (True, ())
 
 
 def test_power_is_counted_without_the_clean_runs():
-    rows = power_of([caught("both", CLEAN, FAILING), caught("one", FAILING)], CELLS)
+    rows = power_of([caught("both", CLEAN, FAILING), caught("one", FAILING)], CELLS, ROWS)
     assert Selftest(bugs=(), rows=rows).power() == {"pool": (1, 2)}
 
 
 def test_rows_of_components_that_no_bug_is_in_are_left_out():
-    assert power_of([caught("one", "weights/clean_updates[]")], CELLS) == ()
+    assert power_of([caught("one", "weights/clean_updates[]")], CELLS, ROWS) == ()
 
 
 def test_what_a_row_takes_is_the_median_over_variants():

@@ -311,4 +311,4 @@ def test_a_self_test_leaves_out_the_cells_that_passed(tmp_path: Path):
 
 def test_a_bug_that_is_not_caught_as_declared_says_where(tmp_path: Path):
     found = Page(html.render(sample.selftest(), tmp_path))
-    assert "red, but not declared: pool/partial_reset[transport=thread]" in found.content
+    assert "not red: pool/failing_env[transport=thread]" in found.content
