@@ -25,7 +25,7 @@ venv := .venv/.stamp
 sb3 := --backend sb3_dummy
 endif
 
-.PHONY: help setup report smoke test lint check selftest clean
+.PHONY: help setup report smoke test lint check selftest bench-pool clean
 .NOTPARALLEL:
 
 help:  ## Show the targets.
@@ -62,6 +62,9 @@ check: lint test  ## Everything that must be green before a commit.
 
 selftest: setup  ## Show that each checker catches the bug planted for it.
 	$(harness) selftest
+
+bench-pool: setup  ## Time the reference's pool beside its peers; writes reports/bench/pool.json.
+	$(py) -m tools.bench_pool
 
 clean:  ## Remove .venv and caches; reports stay.
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -298,7 +298,10 @@ BLOCKS: tuple[Form, ...] = (
         "delay_transfer",
         "step",
         draw=_delays,
-        fits=lambda ground: any(map(_is_used, ground.supported(DelayTransfer))),
+        # What lies in shared slots rings a doorbell, and those cannot be told from one another.
+        fits=lambda ground: (
+            ground.setup.exchange == "value" and any(map(_is_used, ground.supported(DelayTransfer)))
+        ),
     ),
 )
 ENDINGS: tuple[Form, ...] = (

@@ -56,9 +56,11 @@ def setups(capabilities: PoolCapabilities) -> SearchStrategy[PoolSetup]:
 
 
 def _without_idle_choices(setup: PoolSetup) -> PoolSetup:
-    """Threads are started in one way only; what only `compare` looks at stays as it is."""
+    """Threads start in one way only and hand values over; what only `compare` looks at stays as it is."""
     setup = replace(setup, extras="none", watch="calls")
-    return replace(setup, start_method="fork") if setup.transport == "thread" else setup
+    if setup.transport == "process":
+        return setup
+    return replace(setup, start_method="fork", exchange="value")
 
 
 @st.composite

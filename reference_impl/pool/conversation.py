@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.errors import ReceiveTimeout
-from reference_impl.pool.lines import ByValue
+from reference_impl.pool.lines import IN_SLOT, ByValue
 from reference_impl.pool.messages import Call, Done, Failed, Operation, Unreadable
 from reference_impl.pool.state import PoolState
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reference_impl.pool.workers import Worker
 
 T = TypeVar("T")
+_ELSEWHERE: Final = Done(request=0, result=IN_SLOT)
 _FLUSH_S: Final = (
     1.0  # how long a send helps a large call on its way; the next receiving call goes on with it
 )
@@ -179,15 +180,11 @@ class Conversation:
         """
         envs = range(len(self._workers))
         with self._changed:
-            if not line.free(envs):
+            if not line.free():
                 return None
             ids = self._state.begin(operation, dict.fromkeys(envs))
-            given = write()
-            for env, id_ in zip(envs, ids, strict=True):
-                try:
-                    line.command(env, id_, operation, given)
-                except channel.ChannelClosed:
-                    self._lose(env)
+            for env in line.command_all(ids, operation, write()):
+                self._lose(env)
         return self._await_group(ids, envs, collect)
 
     def _await_group(
@@ -227,8 +224,8 @@ class Conversation:
             self._changed.acquire()
             self._reading = False
             self._changed.notify_all()
-        for env, reply in heard.replies:
-            self._state.answer(env, reply)
+        for env, request in heard.replies:
+            self._state.answer_to(request, env, _ELSEWHERE)
         for env in heard.gone:
             channel.wait((self._workers[env].end,), (), Deadline.after(0.0))
         for env in {*heard.talking, *heard.gone}:

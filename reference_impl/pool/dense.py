@@ -15,7 +15,7 @@ from tensordict import TensorDict
 from reference_impl.pool.fast_tensordicts import tensordict_of
 from reference_impl.pool.indices import ENV_INDEX, stacked_index
 from reference_impl.pool.layout import Field
-from reference_impl.pool.slot_line import IN_SLOT
+from reference_impl.pool.lines import IN_SLOT
 from reference_impl.pool.slots import FOLLOWING, ROOT, check_leaf
 
 if TYPE_CHECKING:
@@ -99,19 +99,19 @@ class DenseSteps:
 
     def collect(self, deliveries: list[Delivery]) -> Columns | list[Delivery]:
         """Return copies of all columns; of the rows, where they are not of one form."""
-        word = self._line.slots.word
-        envs = range(self._num_envs)
+        words = self._line.slots.words
         in_slots = all(each.result is IN_SLOT for each in deliveries)
-        if not in_slots or any(word(env, FOLLOWING) != self._full for env in envs):
+        if not in_slots or set(words(FOLLOWING)) != {self._full}:
             return self._line.collect(deliveries)
         following = {key: column.clone() for key, (_, column) in self._following.items()}
-        bits = {word(env, ROOT) for env in envs}
+        roots = words(ROOT)
+        bits = set(roots)
         if bits == {0}:
             return Columns(following, {})
         present = max(bits)
         if not bits <= {0, present} or present & ~self._in_both:
             return self._line.collect(deliveries)
-        restarted = torch.tensor([word(env, ROOT) != 0 for env in envs])
+        restarted = torch.tensor(roots) != 0
         root = {}
         for key, (bit, column) in self._root.items():
             if present & bit:

@@ -56,7 +56,9 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
     `async_*` calls.
 
     Args:
-        env_makers: a callable that returns an `EnvBase`, an env, or a list of those: one an env.
+        env_makers: a callable that returns an `EnvBase` or a gymnasium env, an env, or a list of
+            those: one an env. Gymnasium envs act as in torchrl's `GymWrapper`, and are stepped
+            straight into the slots where their observation is one array.
         backend: "multiprocessing" or "threading".
         stack: "dense" (equal keys and shapes, else RuntimeError), "maybe_dense" or "lazy".
         exchange: "queue" (by value), "shm" (shared slots; for processes, and envs whose specs are
@@ -215,8 +217,7 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
             return {}
         came = self._talk.trip(operation, line, partial(dense.write, td), dense.collect)
         if isinstance(came, Columns):
-            for env in range(self.num_envs):
-                self._roots.saw_later(env, line.last_root)
+            self._roots.saw_later(range(self.num_envs), line.last_root)
             return came
         return {one.env: one.result for one in came or ()}
 

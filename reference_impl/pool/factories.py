@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import cloudpickle  # type: ignore[import-untyped]  # it ships no types
-from torchrl.envs import EnvBase
+from torchrl.envs import EnvBase, GymWrapper
+
+from reference_impl.pool.gym_steps import looks_like_gymnasium
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,9 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factory:
-    """A maker with its keyword arguments, or an env that exists already."""
+    """A maker with its keyword arguments, or an env that exists already.
 
-    maker: Callable[..., EnvBase] | EnvBase
+    A gymnasium env is as good as an `EnvBase`: it is wrapped into one.
+    """
+
+    maker: Callable[..., Any] | EnvBase
     kwargs: dict[str, Any]
 
     def make(self) -> EnvBase:
@@ -27,9 +32,12 @@ class Factory:
             Exception: whatever the maker raises.
         """
         env = self.maker if isinstance(self.maker, EnvBase) else self.maker(**self.kwargs)
-        if not isinstance(env, EnvBase):
-            raise TypeError(f"an env maker must return an EnvBase, got {type(env).__name__}")
-        return env
+        if isinstance(env, EnvBase):
+            return env
+        if looks_like_gymnasium(env):
+            return GymWrapper(env)
+        made = type(env).__name__
+        raise TypeError(f"an env maker must return an EnvBase or a gymnasium env, got {made}")
 
     def __getstate__(self) -> bytes:
         # Lambdas and local functions are what env makers are made of; plain pickle refuses them.

@@ -37,5 +37,13 @@ def copy_of(element: NonTensorData) -> NonTensorData:
 
 def stack_of(elements: Sequence[NonTensorData]) -> NonTensorStack:
     """Return a new stack of elements of one batch size and device."""
-    stack: NonTensorStack = NonTensorStack._new_lazy_unsafe(*elements, stack_dim=0)  # noqa: SLF001 - see above
+    key = len(elements), elements[0].batch_size
+    form = _FORMS.get(key)
+    if form is None:
+        form = _FORMS[key] = NonTensorStack._new_lazy_unsafe(*elements, stack_dim=0)  # noqa: SLF001 - see above
+    stack: NonTensorStack = NonTensorStack.__new__(NonTensorStack)
+    vars(stack).update(vars(form), tensordicts=list(elements))
     return stack
+
+
+_FORMS: dict[tuple[int, tuple[int, ...]], NonTensorStack] = {}

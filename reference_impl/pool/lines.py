@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
@@ -10,22 +10,29 @@ from reference_impl.core.clock import Deadline
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from reference_impl.pool.messages import Call, Done, Operation
+    from reference_impl.pool.messages import Call, Operation
     from reference_impl.pool.state import Delivery
     from reference_impl.pool.values import Values
     from reference_impl.pool.workers import Worker
+
+
+class InSlot:
+    """The result of a call whose answer lies in its env's slot."""
+
+
+IN_SLOT: Final = InSlot()
 
 
 class Heard(NamedTuple):
     """What a round of listening has found.
 
     Attributes:
-        replies: by env, what did not come over the channel.
+        replies: envs and requests whose answers lie where `collect` finds them.
         talking: envs whose channel holds something whole, or is over.
         gone: envs whose process is gone.
     """
 
-    replies: Sequence[tuple[int, Done]]
+    replies: Sequence[tuple[int, int]]
     talking: Collection[int]
     gone: Collection[int]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from torchrl.envs import EnvBase
 
-    Maker: TypeAlias = Callable[..., EnvBase] | EnvBase
+    Maker: TypeAlias = Callable[..., Any] | EnvBase
     Kwargs: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
 

@@ -9,7 +9,7 @@ import torch
 from reference_impl.pool.values import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tensordict import TensorDictBase
     from tensordict.utils import NestedKey
@@ -25,9 +25,9 @@ class Roots:
         """Remember what `env` returned; the values must not change any more."""
         self._seen[env] = values
 
-    def saw_later(self, env: int, read: Callable[[int], Values | None]) -> None:
-        """Remember that `read(env)` will tell what `env` returned; None: it cannot be told now."""
-        self._seen[env] = read
+    def saw_later(self, envs: Iterable[int], read: Callable[[int], Values | None]) -> None:
+        """Remember that `read(env)` tells what an env returned; None: it cannot be told now."""
+        self._seen.update(dict.fromkeys(envs, read))
 
     def _last(self, env: int) -> Values | None:
         seen = self._seen.get(env)

@@ -11,10 +11,11 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from reference_impl.core import channel
+from reference_impl.core.bell import Bell
 from reference_impl.core.clock import Deadline
 from reference_impl.pool.layout import NotStatic, layout_of
-from reference_impl.pool.lines import Heard, heard_on_channels
-from reference_impl.pool.messages import BY_CODE, CODES, Attach, Done, Operation
+from reference_impl.pool.lines import IN_SLOT, Heard, heard_on_channels
+from reference_impl.pool.messages import BY_CODE, CODES, Attach, Operation
 from reference_impl.pool.slots import ANSWERED, FOLLOWING, NOTHING, OPERATION, ROOT, Slots, Unfit
 from reference_impl.pool.values import Values, merged
 
@@ -31,13 +32,6 @@ _LOG: Final = logging.getLogger(__name__)
 _NEVER_IN_SLOTS: Final = frozenset({Operation.SET_SEED})
 
 
-class InSlot:
-    """The result of a call whose answer lies in its env's slot."""
-
-
-IN_SLOT: Final = InSlot()
-
-
 class SlotLine:
     """Data in shared slots; used under the lock of the conversation, but for `listen`."""
 
@@ -48,14 +42,16 @@ class SlotLine:
         self._wires = wires
         wires.arena.resize(layout.size)
         self.slots: Final = Slots(layout, wires.arena.map())
+        self._asked = [wires[env].asked for env in range(layout.num_envs)]
+        self._unsent = False  # whether a channel may hold what its peer did not take yet
         self._open: list[int] = [0] * layout.num_envs  # the request that a slot is given to, or 0
         wires.connect(self._workers)
         for worker in workers:
             channel.send(worker.end, Attach(layout=layout, strict=strict))
 
-    def free(self, envs: Collection[int]) -> bool:
-        """Return whether the slots of all of them are the owner's."""
-        return not any(self._open[env] for env in envs)
+    def free(self) -> bool:
+        """Return whether all slots are the owner's."""
+        return not any(self._open)
 
     def check(self, operation: Operation, calls: Mapping[int, Values | None]) -> None:
         """Refuse entries with the key of one of the slot, but not its form.
@@ -78,6 +74,7 @@ class SlotLine:
             Exception: what pickling the keyword arguments raises.
         """
         if call.kwargs or call.operation in _NEVER_IN_SLOTS or self._open[env]:
+            self._unsent = True  # perhaps
             channel.send(self._workers[env].end, call)
             return
         given = NOTHING
@@ -97,22 +94,33 @@ class SlotLine:
         self._open[env] = request
         self._wires[env].asked.ring()
 
+    def command_all(self, requests: Sequence[int], operation: Operation, given: int) -> list[int]:
+        """Give all slots to their workers; return the envs whose channel is over."""
+        self.slots.command_all(requests, CODES[operation], given)
+        self._open[:] = requests
+        Bell.ring_all(self._asked)
+        return [env for env, worker in self._workers.items() if worker.end.closed]
+
     def listen(self, wanted: Collection[int], deadline: Deadline) -> Heard:
         """Wait for answers in slots, messages, ends of channels and of processes."""
         with self._wires.held() as held:
             if not held:  # closed meanwhile; the ledger says so
                 return Heard((), (), ())
-            if any(worker.end.has_unsent() for worker in self._workers.values()):
-                return self._listen_to_all(deadline)
+            if self._unsent:
+                self._unsent = any(each.end.has_unsent() for each in self._workers.values())
+                if self._unsent:
+                    return self._listen_to_all(deadline)
             mine = [env for env in wanted if self._open[env]]
             return self._await_each(mine, deadline) if mine else self._await_any(deadline)
 
     def _await_each(self, envs: Sequence[int], deadline: Deadline) -> Heard:
         # In their order: while one sleeps for the first, others get ready, and are only looked at.
-        replies: list[tuple[int, Done]] = []
+        replies: list[tuple[int, int]] = []
+        take_first = False  # the first of them is hardly ever there yet
         for env in envs:
             bell = self._wires[env].answered
-            while not bell.take():
+            while not (take_first and bell.take()):
+                take_first = True
                 ready = self._wires.wait_for(env, deadline)
                 if self._wires.is_rare(ready):
                     return self._heard(replies)
@@ -131,15 +139,15 @@ class SlotLine:
         heard = heard_on_channels(self._workers, bells, deadline)
         return heard._replace(replies=self._taken())
 
-    def _taken(self) -> list[tuple[int, Done]]:
+    def _taken(self) -> list[tuple[int, int]]:
         envs = [env for env, request in enumerate(self._open) if request]
         return [(env, self._answer(env)) for env in envs if self._wires[env].answered.take()]
 
-    def _answer(self, env: int) -> Done:
+    def _answer(self, env: int) -> int:
         self._open[env] = 0
-        return Done(request=self.slots.word(env, ANSWERED), result=IN_SLOT)
+        return self.slots.word(env, ANSWERED)
 
-    def _heard(self, replies: Sequence[tuple[int, Done]]) -> Heard:
+    def _heard(self, replies: Sequence[tuple[int, int]]) -> Heard:
         self._wires.take_nudge()
         ready = self._wires.rare()
         found = {env: worker for env, worker in self._workers.items() if _is_in(worker, ready)}

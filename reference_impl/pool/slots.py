@@ -6,6 +6,7 @@ neither touches a slot that is the other's: it is the worker's from the command 
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -87,7 +88,7 @@ class Slots:
         self.layout: Final = layout
         words = layout.num_envs * WORDS
         numbers: Any = memory[: words * 8].view(torch.int64).numpy()  # numpy types no buffers here
-        self._header = memoryview(numbers)
+        self._header = memoryview(numbers).cast("B").cast("q")
         self.given: Final = _shelf(layout.given, layout.num_envs, memory)
         self.following: Final = _shelf(layout.following, layout.num_envs, memory)
         self.root: Final = _shelf(layout.root, layout.num_envs, memory)
@@ -96,9 +97,20 @@ class Slots:
         """Return a word of an env's header."""
         return self._header[env * WORDS + which]
 
+    def words(self, which: int) -> list[int]:
+        """Return a word of the headers of all envs."""
+        return self._header[which::WORDS].tolist()
+
     def set_word(self, env: int, which: int, value: int) -> None:
         """Set a word of an env's header."""
         self._header[env * WORDS + which] = value
+
+    def command_all(self, requests: Sequence[int], operation: int, given: int) -> None:
+        """Write one command into the headers of all envs, with the request of each."""
+        header, num_envs = self._header, self.layout.num_envs
+        for which, value in ((OPERATION, operation), (GIVEN, given)):
+            header[which::WORDS] = array("q", [value]) * num_envs
+        header[REQUEST::WORDS] = array("q", requests)
 
     def answer(self, env: int, following: int, root: int) -> None:
         """Say in the header of `env` that its last command went well, and what came of it."""

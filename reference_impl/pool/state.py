@@ -128,12 +128,16 @@ class PoolState:
 
     def answer(self, env: int, reply: Done | Failed) -> bool:
         """Take a reply; return False if it was dropped: unknown, given up on, or a repetition."""
-        request = self._requests.get(reply.request)
+        return self.answer_to(reply.request, env, reply)
+
+    def answer_to(self, id_: int, env: int, answer: Done | Failed) -> bool:
+        """Take `answer` for the reply to request `id_`, whatever request it names itself."""
+        request = self._requests.get(id_)
         if request is not None and request.env == env and request.answer is None:
-            request.answer = reply
-            self._arrived.append(reply.request)
+            request.answer = answer
+            self._arrived.append(id_)
             return True
-        self._owed[env].discard(reply.request)
+        self._owed[env].discard(id_)
         self.dropped += 1
         return False
 
@@ -222,17 +226,18 @@ class PoolState:
             Closed: the pool is closed.
         """
         self._check_open()
-        self._raise_first_failure([id_ for id_ in self._arrived if id_ in ids])
-        if any(self._requests[id_].answer is None for id_ in ids):
-            return None
-        return ids
+        answers = [self._requests[id_].answer for id_ in ids]
+        if not all(answer is None or isinstance(answer, Done) for answer in answers):
+            self._raise_first_failure([id_ for id_ in self._arrived if id_ in ids])
+        return None if any(answer is None for answer in answers) else ids
 
     def deliver(self, ids: Sequence[int]) -> list[Delivery]:
         """Hand out answered requests and forget them."""
         out = []
+        taken = frozenset(ids)
+        self._arrived = [id_ for id_ in self._arrived if id_ not in taken]
         for id_ in ids:
             request = self._requests.pop(id_)
-            self._arrived.remove(id_)
             assert isinstance(request.answer, Done)
             out.append(Delivery(request.env, request.given, request.answer.result))
         return out

@@ -27,6 +27,8 @@ from reference_impl.pool.values import Values, copied, pack, unpack
 from reference_impl.pool.worker_slot import open_slot
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tensordict import TensorDictBase
 
     from reference_impl.core.bell import Bell
@@ -78,6 +80,8 @@ def serve(serving: Serving) -> None:
         if env is not None:
             try:
                 slot = None if serving.wire is None else open_slot(serving.wire, serving.end)
+                if slot is not None:
+                    slot.shorten(env)
                 _answer_calls(env, serving, slot)
             finally:
                 env.close(raise_if_closed=False)
@@ -113,10 +117,11 @@ def _answer_calls(env: EnvBase, serving: Serving, slot: WorkerSlot | None) -> No
         if slot is None:
             channel.wait((end,), (), NEVER)
         else:
-            slot.wait(end)
-            asked = slot.asked()
-            if asked is not None:
-                _answer(env, serving, asked, slot)
+            with _failures_reported(serving, slot):
+                slot.wait(end)
+            if slot.asked():
+                with _failures_reported(serving, slot):
+                    _answer_in_slot(env, serving, slot)
         # One message only if it was waited for: a slot may ring without one.
         while slot is None or end.has_message() or end.closed:
             message = _read(end)
@@ -125,7 +130,8 @@ def _answer_calls(env: EnvBase, serving: Serving, slot: WorkerSlot | None) -> No
             # Ids only grow: else it is a call that was delivered twice.
             if message is not None and message.request > last:
                 last = message.request
-                _answer(env, serving, message, None)
+                with _failures_reported(serving, message):
+                    _answer(env, serving, message)
             if slot is None:
                 break
 
@@ -143,20 +149,35 @@ def _read(end: End) -> Call | Stop | None:
     return message
 
 
-def _answer(env: EnvBase, serving: Serving, call: Call, slot: WorkerSlot | None) -> None:
+def _answer(env: EnvBase, serving: Serving, call: Call) -> None:
+    result = _execute(env, call, shared=not serving.own_process)
+    if not serving.own_process:
+        result = _by_value(result)
+    channel.send(serving.end, Done(request=call.request, result=result))
+
+
+def _answer_in_slot(env: EnvBase, serving: Serving, slot: WorkerSlot) -> None:
+    call = slot.call()
+    result = _execute(env, call, shared=False)
+    if not slot.answer(call.operation, result):
+        channel.send(serving.end, Done(request=call.request, result=result))
+
+
+@contextlib.contextmanager
+def _failures_reported(serving: Serving, asked: Call | WorkerSlot) -> Iterator[None]:
+    """Answer the request of `asked` with what the block raises."""
     try:
-        result = _execute(env, call, shared=not serving.own_process)
-        if not serving.own_process:
-            result = _by_value(result)
-        if slot is None or not slot.answer(call.operation, result):
-            channel.send(serving.end, Done(request=call.request, result=result))
+        yield
     except channel.ChannelClosed:
         raise
     except BaseException as error:
         if serving.own_process and not isinstance(error, Exception):
             raise  # an exit ends this process; in a thread it could only end the pool's worker
         cause, text = _describe(error)
-        channel.send(serving.end, Failed(request=call.request, cause=cause, traceback=text))
+        failed = Failed(request=asked.request, cause=cause, traceback=text)
+        if not isinstance(asked, Call):
+            asked.fail()
+        channel.send(serving.end, failed)
 
 
 def _execute(env: EnvBase, call: Call, *, shared: bool) -> Any:

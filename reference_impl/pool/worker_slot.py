@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
+from reference_impl.pool.gym_steps import gym_steps
 from reference_impl.pool.messages import BY_CODE, Attach, Call, Operation
 from reference_impl.pool.slots import (
+    ANSWERED,
     FOLLOWING,
     GIVEN,
     NOTHING,
@@ -20,7 +22,10 @@ from reference_impl.pool.slots import (
 )
 
 if TYPE_CHECKING:
+    from torchrl.envs import EnvBase
+
     from reference_impl.core.channel import End
+    from reference_impl.pool.gym_steps import GymSteps
     from reference_impl.pool.slot_wires import Wire
 
 _ROOTS: Final = frozenset({Operation.RESET, Operation.PRIVATE_RESET})
@@ -45,36 +50,68 @@ class WorkerSlot:
         self._env = wire.index
         self._wire = wire
         self._strict = strict
+        self._short: GymSteps | None = None
+        self._last = 0
         self._poller = select.epoll()
         # Edge-triggered: what rang need not be read for the next wait to sleep.
         self._poller.register(wire.asked.fileno(), select.EPOLLIN | select.EPOLLET)
         self._poller.register(end.fileno(), select.EPOLLIN)
 
     def wait(self, end: End) -> None:
-        """Wait for a command, a whole message, or the end of the channel."""
+        """Wait for a command that takes tensordicts, a whole message, or the end of the channel.
+
+        Other commands are carried out meanwhile.
+
+        Raises:
+            Exception: whatever a step of the env raises; `request` says which.
+        """
+        if end.has_message() or end.closed:  # it came along with another: no more will come
+            return
         asked = self._wire.asked.fileno()
         if end.has_unsent():
             channel.wait((end,), (asked,), NEVER)
             self._wire.asked.take()
-        elif any(fd != asked for fd, _ in self._poller.poll()):
+            return
+        alone = [(asked, select.EPOLLIN)]
+        poll, short = self._poller.poll, self._short
+        while (ready := poll(None, 2)) == alone and short and self._is_new() and short.stepped():
+            self._wire.answered.ring()
+        if ready != alone:
             channel.wait((end,), (), Deadline.after(0.0))
 
-    def asked(self) -> Call | None:
-        """Return the command that is not carried out yet, if there is one; its values are copies."""
+    @property
+    def request(self) -> int:
+        """The request of the last command."""
+        return self._slots.word(self._env, REQUEST)
+
+    def asked(self) -> bool:
+        """Return whether there is a command that was not taken yet, and take it."""
+        new = self._is_new()
+        self._last = self.request
+        return new
+
+    def _is_new(self) -> bool:
+        # A ring may come late, when its command was seen in the header and carried out already.
+        return self.request not in (self._last, self._slots.word(self._env, ANSWERED))
+
+    def fail(self) -> None:
+        """Take the last command for done: its failure was reported."""
+        self._last = self.request
+
+    def call(self) -> Call:
+        """Return the command; its values are copies."""
         slots, env = self._slots, self._env
-        request = slots.word(env, REQUEST)
-        if request == self._last:
-            return None
-        self._last = request
         bits = slots.word(env, GIVEN)
         return Call(
-            request=request,
+            request=self.request,
             operation=BY_CODE[slots.word(env, OPERATION)],
             values=None if bits == NOTHING else slots.given.read(env, bits),
             kwargs={},
         )
 
-    _last = 0
+    def shorten(self, env: EnvBase) -> None:
+        """Step `env` without tensordicts from now on, if that is possible."""
+        self._short = gym_steps(env, self._slots, self._env)
 
     def answer(self, operation: Operation, result: Any) -> bool:
         """Write the result of the last command and ring; False: it has to be sent by value.

@@ -1,0 +1,97 @@
+"""A worker's slot: when it wakes, and that a command is carried out once."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from reference_impl.core import channel
+from reference_impl.core.arena import Arena
+from reference_impl.core.bell import Bell
+from reference_impl.pool.layout import layout_of
+from reference_impl.pool.messages import CODES, Attach, Operation, Stop
+from reference_impl.pool.slot_wires import Wire
+from reference_impl.pool.slots import NOTHING, Slots
+from reference_impl.pool.worker_slot import open_slot
+from tests.unit.reference_impl.pool.envs import ProbeEnv
+
+
+class Pair:
+    """A worker's slot and the owner's side of it, in one process."""
+
+    def __init__(self, *messages: object) -> None:
+        env = ProbeEnv()
+        self.layout = layout_of([env.specs], env.reset_keys)
+        self.owner, self.end = channel.pair("process")
+        arena = Arena()
+        arena.resize(self.layout.size)
+        self.slots = Slots(self.layout, arena.map())
+        self.wire = Wire(index=0, arena=arena, asked=Bell(), answered=Bell())
+        for message in (Attach(layout=self.layout, strict=True), *messages):
+            channel.send(self.owner, message)
+        slot = open_slot(self.wire, self.end)
+        assert slot is not None
+        self.slot = slot
+
+    def command(self, request: int) -> None:
+        self.slots.command(0, request, CODES[Operation.RESET], NOTHING)
+
+    def wakes(self, within_s: float = 5.0) -> bool:
+        waiter = threading.Thread(target=self.slot.wait, args=(self.end,))  # noqa: TID251 - joined below
+        waiter.start()
+        waiter.join(within_s)
+        woken = not waiter.is_alive()
+        self.wire.asked.ring()  # so that it ends
+        waiter.join()
+        return woken
+
+    def close(self) -> None:
+        self.slot._poller.close()
+        self.wire.release()
+        channel.close(self.owner)
+        channel.close(self.end)
+
+
+@pytest.fixture
+def pair(request):
+    made = Pair(*getattr(request, "param", ()))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("pair", [(Stop(),)], indirect=True)
+def test_a_message_that_came_along_with_the_layout_is_not_waited_for(pair):
+    assert pair.wakes()
+    assert pair.end.has_message()
+
+
+def test_a_ring_wakes_it_once(pair):
+    pair.command(1)
+    pair.wire.asked.ring()
+    assert pair.wakes()
+    assert pair.slot.asked()
+    assert not pair.slot.asked()
+
+
+def test_a_command_that_was_answered_is_not_new_when_its_ring_comes_late(pair):
+    pair.command(1)
+    assert pair.slot.asked()
+    pair.slots.answer(0, 0, 1)
+    pair.wire.asked.ring()
+    pair.slot.wait(pair.end)
+    assert not pair.slot.asked()
+
+
+def test_a_command_that_failed_is_not_carried_out_again(pair):
+    pair.command(1)
+    pair.slot.fail()
+    assert not pair.slot.asked()
+    pair.command(2)
+    assert pair.slot.asked()
+
+
+def test_a_closed_channel_wakes_it(pair):
+    channel.close(pair.owner)
+    assert pair.wakes()
+    assert pair.end.closed
