@@ -26,7 +26,7 @@ import torch
 
 from harness.ports.clock import now_ns
 from tools import bench_envs as envs
-from tools.bench_sides import BareLoop, GymnasiumSide, Side, ours, ours_by_half, torchrl
+from tools.bench_sides import BareLoop, GymnasiumSide, Lives, Side, ours, ours_by_half, torchrl
 
 BLOCKS = 9
 BLOCK_S = 0.15  # roughly; at least three steps
@@ -44,6 +44,7 @@ class Row:
         bound: how much slower we may be ("at most"), or have to be faster ("at least").
         wants: which of the two.
         one_cpu: whether all processes share one CPU.
+        warm: steps that are not counted, before the first block.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Row:
     bound: float
     wants: Literal["at most", "at least"]
     one_cpu: bool = False
+    warm: int = WARM
 
 
 def _rows() -> list[Row]:
@@ -119,6 +121,14 @@ def _others() -> list[Row]:
             wants="at least",
         ),
         Row(
+            name="start, first reset and close, 16 numpy envs, fork, to gymnasium",
+            ours=lambda: Lives(partial(ours, [envs.Numbers] * 16)),
+            peer=lambda: Lives(partial(GymnasiumSide, [envs.Numbers] * 16)),
+            bound=1.1,
+            wants="at most",
+            warm=1,
+        ),
+        Row(
             name="half batches of 16 envs of 0 to 4 ms, to full batches",
             ours=partial(ours_by_half, uneven),
             peer=partial(ours, uneven),
@@ -138,10 +148,10 @@ def _measure(row: Row) -> dict[str, object]:
         sides.append(row.peer())
         blocks: list[list[list[float]]] = [[], []]
         for side in sides:
-            _block(side, WARM, 0.0)
+            _block(side, row.warm, 0.0)
         for _ in range(BLOCKS):
             for side, found in zip(sides, blocks, strict=True):
-                found.append(_block(side, 3, BLOCK_S))
+                found.append(_block(side, min(3, row.warm), BLOCK_S))
     finally:
         for side in sides:
             side.close()

@@ -91,6 +91,21 @@ class GymnasiumSide:
         self._envs.close()
 
 
+class Lives:
+    """Whole lives: each step makes a side, which resets its envs, and closes it."""
+
+    def __init__(self, make: Callable[[], Side]) -> None:
+        self._make = make
+
+    def step(self) -> object:
+        """Start, first reset, close."""
+        self._make().close()
+        return None
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
 class BareLoop:
     """The least that it takes: an eventfd each way, shared memory, and the tensordicts to return."""
 
@@ -202,4 +217,4 @@ def torchrl(makers: Makers, exchange: str) -> PoolSide:
     return PoolSide(pool, len(makers))
 
 
-__all__ = ["BareLoop", "GymnasiumSide", "Side", "ours", "ours_by_half", "torchrl"]
+__all__ = ["BareLoop", "GymnasiumSide", "Lives", "Side", "ours", "ours_by_half", "torchrl"]

@@ -42,15 +42,26 @@ class Wire:
 
 
 class Wires:
-    """The owner's side: all wires, a nudge, and what it takes to wait on them."""
+    """The owner's side: all wires, a nudge, and what it takes to wait on them.
+
+    Raises:
+        OSError: the process may not have so many descriptors; it has got none of them.
+    """
 
     def __init__(self, num_envs: int) -> None:
-        self.arena: Final = Arena()
+        with contextlib.ExitStack() as undone:
+            self.arena: Final = Arena()
+            undone.callback(self.arena.release)
+            bells = []
+            for _ in range(2 * num_envs + 1):
+                bells.append(Bell())
+                undone.callback(bells[-1].release)
+            undone.pop_all()
+        self._nudge = bells.pop()
         self._members = [
-            Wire(index=env, arena=self.arena, asked=Bell(), answered=Bell())
+            Wire(index=env, arena=self.arena, asked=bells[2 * env], answered=bells[2 * env + 1])
             for env in range(num_envs)
         ]
-        self._nudge = Bell()
         # Guards `_users` and the release: without it a thread could poll a number that another has
         # just closed and a third got again for something else.
         self._lock = threading.Lock()

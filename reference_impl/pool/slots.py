@@ -62,7 +62,7 @@ class Shelf:
             beside: entries of this form may be among them too; they stay out.
 
         Raises:
-            Unfit: an entry that is not in the slot, is no tensor, or has another shape.
+            Unfit: an entry that is not in the slot, is no tensor, or has another shape or dtype.
         """
         return _put(self.cells[env], self.node, values, beside, ())
 
@@ -160,6 +160,8 @@ def _put(
         other = None if beside is None else beside.entries.get(key)
         if isinstance(entry, Field):
             _copy_into(cells[entry.bit], leaf, (*path, key))
+            if leaf.dtype is not entry.dtype:  # by value it would not be converted either
+                raise Unfit(f"{_name((*path, key))} must be {entry.dtype}, got {leaf.dtype}")
             bits |= 1 << entry.bit
         elif isinstance(leaf, Values) and (entry is not None or isinstance(other, Node)):
             below = entry or _EMPTY

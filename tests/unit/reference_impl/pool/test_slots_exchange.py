@@ -254,6 +254,22 @@ def test_under_auto_such_an_entry_travels_by_value(make):
     same(*came)
 
 
+class PreciseEnv(ProbeEnv):
+    """Rewards in float64, though its specs say float32."""
+
+    def _step(self, tensordict):
+        shown = super()._step(tensordict)
+        return shown.set("reward", shown["reward"].double())
+
+
+def test_another_dtype_than_the_specs_say_is_not_converted_silently(make):
+    pool = make([PreciseEnv] * 2)
+    with pytest.raises(WorkerError, match=r"'reward' must be torch.float32, got torch.float64"):
+        pool.step(act(pool.reset()))
+    pool = make([PreciseEnv] * 2, exchange="auto")
+    assert pool.step(act(pool.reset()))["next", "reward"].dtype is torch.float64
+
+
 def test_batches_are_not_changed_by_later_steps(make):
     pool = make(probes(*PLANS))
     root, kept = pool.reset(), []

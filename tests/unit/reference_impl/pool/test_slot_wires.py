@@ -1,0 +1,57 @@
+"""The descriptors of a pool's wires are released once, and not while somebody waits on them."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from reference_impl.core import bell
+from reference_impl.core.bell import Bell
+from reference_impl.pool import slot_wires
+from reference_impl.pool.slot_wires import Wires
+
+
+def is_open(fd: int) -> bool:
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+def test_descriptors_that_cannot_all_be_had_are_given_back(monkeypatch):
+    made: list[Bell] = []
+
+    def scarce() -> Bell:
+        if len(made) == 3:
+            raise OSError(24, "planned: too many open files")
+        made.append(bell.Bell())
+        return made[-1]
+
+    monkeypatch.setattr(slot_wires, "Bell", scarce)
+    with pytest.raises(OSError, match="planned"):
+        Wires(4)
+    assert [each.fileno() for each in made] == [-1, -1, -1]
+
+
+def test_what_is_held_is_released_when_it_is_let_go():
+    wires = Wires(1)
+    fd = wires[0].asked.fileno()
+    with wires.held() as held:
+        assert held
+        wires.release()
+        assert is_open(fd)
+    assert wires[0].asked.fileno() == -1
+    with wires.held() as held:
+        assert not held
+    wires.release()
+
+
+def test_a_worker_inherits_no_bell_but_its_own():
+    wires = Wires(3)
+    mine = {wires[1].asked, wires[1].answered}
+    others = set(wires.bells_of_others(1))
+    assert len(others) == 5
+    assert not mine & others
+    wires.release()
