@@ -14,7 +14,7 @@ from harness.adapters.tensordict_entries import MARK
 from harness.adapters.tensordict_pool import EXTRAS, WATCHES, Dialect, pool_port
 from harness.adapters.tensordict_weights import stamps
 from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
-from harness.ports.backend import Backend, Hook
+from harness.ports.backend import Backend, Hook, own_bound
 from harness.ports.pool import (
     Channel,
     ChannelEnd,
@@ -62,7 +62,6 @@ _EXCHANGES = {"value": "queue", "slots": "shm", "auto": "auto"}  # the pool's wo
 _WITH_SLOTS = replace(
     POOL_CAPABILITIES, setup={**POOL_CAPABILITIES.setup, "exchange": frozenset(_EXCHANGES)}
 )
-OWN_BOUND = 0.8  # of a deadline: what is left at the pool's own bound is ended after it
 # All of its channels' input and output goes through these two functions.
 HOOKS = (
     Hook(target="reference_impl.core.channel:send", transfer="put"),
@@ -133,8 +132,8 @@ def pool_port_of(
             stack=setup.stack,
             exchange=_EXCHANGES[setup.exchange],
             start_method=setup.start_method,
-            shutdown_timeout=OWN_BOUND * deadline_s,
-            start_timeout=OWN_BOUND * setup.start_within_s,
+            shutdown_timeout=own_bound(deadline_s),
+            start_timeout=own_bound(setup.start_within_s),
         )
 
     dialect = Dialect(

@@ -17,7 +17,7 @@ from harness.adapters.tensordict_entries import MARK
 from harness.adapters.tensordict_pool import EXTRAS, WATCHES, Dialect, pool_port
 from harness.adapters.tensordict_weights import stamps
 from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
-from harness.ports.backend import Backend
+from harness.ports.backend import Backend, own_bound
 from harness.ports.pool import (
     Channel,
     ChannelEnd,
@@ -44,7 +44,6 @@ _RESULT_QUEUE_LISTS = (
     "_per_env_reset_queues",
     "_per_env_step_reset_queues",
 )
-OWN_BOUND = 0.8  # of the deadline: after its own bound the pool still has to terminate and join
 _SCHEMES = {"copy": MultiProcessWeightSyncScheme, "shared": SharedMemWeightSyncScheme}
 
 
@@ -61,7 +60,7 @@ def _build(setup: PoolSetup, factories: Sequence[EnvFactory], deadline_s: float)
         stack=setup.stack,
         exchange=_EXCHANGES[setup.exchange],
     )
-    pool._SHUTDOWN_TIMEOUT = OWN_BOUND * deadline_s  # noqa: SLF001 - the only knob that torchrl has for it
+    pool._SHUTDOWN_TIMEOUT = own_bound(deadline_s)  # noqa: SLF001 - the only knob that torchrl has for it
     return pool
 
 
@@ -176,7 +175,7 @@ def _transfer_ends(pool: Any, channel: Channel, _: End) -> list[int]:
 def _remarks(setup: PoolSetup, deadline_s: float) -> tuple[str, ...]:
     if setup.transport == "thread":
         return ()
-    return (f"_SHUTDOWN_TIMEOUT is set to {OWN_BOUND * deadline_s:g} s; torchrl's default is 60 s",)
+    return (f"_SHUTDOWN_TIMEOUT is set to {own_bound(deadline_s):g} s; torchrl's default is 60 s",)
 
 
 dialect = Dialect(

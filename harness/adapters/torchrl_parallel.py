@@ -11,15 +11,15 @@ from torchrl.envs import ParallelEnv
 from harness.adapters._torchrl_batched import USE_BUFFERS, backend_of, close
 from harness.adapters.tensordict_pool import Dialect
 from harness.payloads.tensordict_env import env_makers
+from harness.ports.backend import own_bound
 from harness.ports.pool import Channel, End, EnvFactory, PoolSetup
 
-_OWN_BOUND = 0.8  # of the deadline: what is left is for what it does beside waiting
 _START_BOUND = 0.4  # of the deadline: what failed to start is waited for and ended after it
 
 
 def _grace_s(setup: PoolSetup, deadline_s: float) -> float:
     """A `shutdown_timeout` that fits: it is waited for once a worker, for their exit, and to end them."""
-    return _OWN_BOUND * deadline_s / (setup.num_envs + 2)
+    return own_bound(deadline_s) / (setup.num_envs + 2)
 
 
 def _start_bound_s(setup: PoolSetup) -> float:

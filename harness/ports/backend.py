@@ -50,3 +50,12 @@ class Backend:
     hooks: tuple[Hook, ...] = ()
     pool: PoolPort | None = None
     weights: WeightsPort | None = None
+
+
+def own_bound(deadline_s: float) -> float:
+    """What a backend's own bound is set to, in s, so that what it does after it ends by the deadline.
+
+    Whoever has waited for the whole bound has still to end and join processes: a fifth of the
+    deadline is left for that, and 1.5 s where that is less, but never more than three fifths.
+    """
+    return max(0.4 * deadline_s, min(0.8 * deadline_s, deadline_s - 1.5))
