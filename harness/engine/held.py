@@ -55,9 +55,30 @@ def _digest(arrays: Arrays) -> str:
     """A checksum: it tells changes, not forgeries."""
     total = 0
     for array in arrays:
-        # Read anew each time: memory that a tensor has moved away from is not its owner's any more.
-        data = np.ascontiguousarray(np.asarray(array)).reshape(-1).view(np.uint8)
-        if data.size > BYTES_MAX:
-            data = np.concatenate([data[: BYTES_MAX // 2], data[-BYTES_MAX // 2 :]])
-        total = zlib.crc32(data.tobytes(), total)
+        total = zlib.crc32(_contents(array), total)
     return f"{total:08x}"
+
+
+def _contents(array: Any) -> bytes:
+    """What its owner sees in it now.
+
+    A queue's thread moves a tensor that it sends into shared memory, once, and frees where it was. Memory that it
+    moved away from is not its owner's any more: what was read of it meanwhile is anybody's, and is read again.
+    """
+    place, contents = _read(array)
+    if _place(np.asarray(array)) != place:
+        _, contents = _read(array)
+    return contents
+
+
+def _read(array: Any) -> tuple[int, bytes]:
+    seen = np.asarray(array)
+    data = np.ascontiguousarray(seen).reshape(-1).view(np.uint8)
+    if data.size > BYTES_MAX:
+        data = np.concatenate([data[: BYTES_MAX // 2], data[-BYTES_MAX // 2 :]])
+    return _place(seen), data.tobytes()
+
+
+def _place(array: Any) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address

@@ -43,6 +43,29 @@ def test_a_tensor_that_moves_into_shared_memory_has_not_changed():
     assert held.digests()["1"] == taken["digest"]
 
 
+class MovesWhileItIsRead:
+    """Its memory is freed, and somebody else's, between the look that finds it and the read."""
+
+    def __init__(self):
+        self.places, self.moves = [np.ones(3)], False
+
+    def __array__(self, dtype=None, copy=None):
+        seen = self.places[-1]
+        if self.moves:
+            self.moves = False
+            self.places.append(seen.copy())
+            seen[:] = 7.0
+        return seen
+
+
+def test_a_tensor_that_moves_while_it_is_read_has_not_changed():
+    tensor = MovesWhileItIsRead()
+    held = Held()
+    taken = held.take(batch(np.zeros((1, 8)), handed=(tensor,)))
+    tensor.moves = True
+    assert held.digests()["1"] == taken["digest"]
+
+
 def test_both_ends_of_a_large_array_are_looked_at():
     for place in (0, -1):
         large = np.zeros(10 * BYTES_MAX, dtype=np.uint8)
