@@ -11,9 +11,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
 class Reuses(gymnasium.Env):
     observation_space = action_space = Box(-10, 10, (1,), np.float32)
-
-    def __init__(self) -> None:
-        self.shown = np.zeros(1, np.float32)
+    shown = np.zeros(1, np.float32)
 
     def reset(self, **_: object) -> tuple[np.ndarray, dict]:
         self.shown[:] = 0
@@ -35,9 +33,8 @@ def terminal(kind: type) -> float:
 if __name__ == "__main__":
     signal.alarm(60)
     found = {kind.__name__: terminal(kind) for kind in (DummyVecEnv, SubprocVecEnv)}
+    text = f"CONFIRMED: the last observation is 7, told is {found}"
     confirmed = set(found.values()) != {7.0}
-    print(
-        f"CONFIRMED: the last observation is 7, told is {found}" if confirmed else "not reproduced"
-    )
+    print(text if confirmed else "not reproduced")
     sys.exit(confirmed)
 # observed: CONFIRMED: the last observation is 7, told is {'DummyVecEnv': 0.0, 'SubprocVecEnv': 0.0}

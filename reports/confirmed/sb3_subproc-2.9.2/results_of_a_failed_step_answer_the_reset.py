@@ -8,13 +8,9 @@ from gymnasium.spaces import Box
 from stable_baselines3.common.vec_env import SubprocVecEnv
 
 
-def refuse() -> None:
-    raise ValueError("cannot be rebuilt")
-
-
 class Broken:
     def __reduce__(self) -> tuple:
-        return refuse, ()
+        return int, ("cannot be rebuilt",)  # raises ValueError where it is read
 
 
 class Env(gymnasium.Env):

@@ -1,6 +1,5 @@
 """The last observation of an episode must not be overwritten by the reset of an env that reuses its array."""
 
-import signal
 import sys
 
 import gymnasium
@@ -12,9 +11,7 @@ from torchrl.envs import AsyncEnvPool, GymWrapper, SerialEnv
 
 class Reuses(gymnasium.Env):
     observation_space = action_space = Box(-10, 10, (1,), np.float32)
-
-    def __init__(self) -> None:
-        self.shown = np.zeros(1, np.float32)
+    shown = np.zeros(1, np.float32)
 
     def reset(self, **_: object) -> tuple[np.ndarray, dict]:
         self.shown[:] = 0
@@ -25,10 +22,6 @@ class Reuses(gymnasium.Env):
         return self.shown, 0.0, True, False, {}
 
 
-def make() -> GymWrapper:
-    return GymWrapper(Reuses())
-
-
 def last(envs: object) -> float:
     done, _ = envs.step_and_maybe_reset(envs.reset().set("action", torch.zeros(2, 1)))
     envs.close()
@@ -36,11 +29,11 @@ def last(envs: object) -> float:
 
 
 if __name__ == "__main__":
-    signal.alarm(60)
     hows = ("threading", "multiprocessing")
-    pools = {how: last(AsyncEnvPool([make] * 2, backend=how)) for how in hows}
+    envs = [lambda: GymWrapper(Reuses())] * 2
+    pools = {how: last(AsyncEnvPool(envs, backend=how)) for how in hows}
     confirmed = set(pools.values()) != {7.0}
-    text = f"{pools} say it is 0, SerialEnv says {last(SerialEnv(2, [make] * 2))}"
+    text = f"{pools} say it is 0, SerialEnv says {last(SerialEnv(2, envs))}"
     print(f"CONFIRMED: {text}" if confirmed else "not reproduced")
     sys.exit(confirmed)
 # observed: CONFIRMED: {'threading': 0.0, 'multiprocessing': 0.0} say it is 0, SerialEnv says 7.0

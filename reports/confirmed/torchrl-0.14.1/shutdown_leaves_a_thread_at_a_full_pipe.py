@@ -1,9 +1,9 @@
 """After `shutdown()`, once the pool is gone, no thread may be left, also of a worker that took no command."""
 
+import contextlib
 import gc
 import multiprocessing
 import os
-import sys
 import threading
 import time
 
@@ -13,32 +13,28 @@ from torchrl.envs import AsyncEnvPool, PendulumEnv
 
 
 class Hanging(PendulumEnv):
-    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+    def _step(self, _: TensorDictBase) -> TensorDictBase:
         time.sleep(60)
-        return super()._step(tensordict)
 
 
 torch.set_num_threads(1)
 multiprocessing.set_start_method("fork", force=True)
 pool = AsyncEnvPool([Hanging, Hanging], backend="multiprocessing", exchange="queue")
 pool._SHUTDOWN_TIMEOUT = 2.0  # noqa: SLF001 - 60 s otherwise
-td = pool.reset()
-td["action"] = torch.zeros(2, 1)
-pool.async_step_send(td)
+pool.async_step_send(pool.rand_action(pool.reset()))
 time.sleep(1.0)  # now both hang in a step
 pipe = pool.input_queue[0]._writer.fileno()  # noqa: SLF001 - as full as many large commands make it
 os.set_blocking(pipe, False)
-try:
+with contextlib.suppress(BlockingIOError):
     while True:
         os.write(pipe, bytes(4096))
-except BlockingIOError:
-    os.set_blocking(pipe, True)
+os.set_blocking(pipe, True)
 pool.shutdown()
 del pool
 gc.collect()
 time.sleep(2.0)
 left = [thread.name for thread in threading.enumerate() if thread.name.startswith("QueueFeeder")]
-print(f"CONFIRMED: 2 s after the pool is gone there is {left}" if left else "not reproduced")
-sys.stdout.flush()
+text = f"CONFIRMED: 2 s after the pool is gone there is {left}"
+print(text if left else "not reproduced", flush=True)
 os._exit(bool(left))
 # observed: CONFIRMED: 2 s after the pool is gone there is ['QueueFeederThread']

@@ -32,12 +32,9 @@ owner.kill()
 owner.wait()
 time.sleep(30)
 alive = [pid for pid in workers if runs(pid)]
-print(
-    f"CONFIRMED: {len(alive)} workers run 30 s after their owner was killed"
-    if alive
-    else "not reproduced"
-)
 for pid in alive:
     os.kill(pid, signal.SIGKILL)
+text = f"CONFIRMED: {len(alive)} workers run 30 s after their owner was killed"
+print(text if alive else "not reproduced")
 sys.exit(bool(alive))
 # observed: CONFIRMED: 2 workers run 30 s after their owner was killed
