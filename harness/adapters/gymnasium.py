@@ -68,6 +68,7 @@ _CAPABILITIES = port.PoolCapabilities(
         "ends": form.ENDS,
     },
     transfers={"process": frozenset({"commands", "results"})},
+    once=frozenset({"commands", "results"}),  # one pipe a worker: it repeats nothing
     autoreset="next_step",
 )
 _PORT = port.PoolPort(capabilities=_CAPABILITIES, make=_Pool)

@@ -15,6 +15,7 @@ _CAPABILITIES = PoolCapabilities(
         "payload": FLAT | {"reward_array"},
     },
     transfers={"process": frozenset({"commands", "results"})},
+    once=frozenset({"commands", "results"}),  # one pipe a worker: it repeats nothing
     closes_by_itself=False,  # it has no finalizer, and nothing promises that dropping it is enough
 )
 backend = backend_of(

@@ -93,7 +93,7 @@ class DuplicateTransfer(Transfer):
     strikes_item: ClassVar[bool] = True
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
-        """What fails by itself when it comes twice tells nothing of the backend."""
+        """What no channel of the backend can do, or what fails by itself, tells nothing of the backend."""
         if self.channel in capabilities.once:
             return f"the backend declares that items of {self.channel} cannot come twice"
         return uncounted(self.channel, setup, capabilities)

@@ -231,8 +231,9 @@ class PoolCapabilities:
         setup: accepted values of each setup key; a key that is left out accepts its default only.
         channels: by transport, channel ends that can be closed, as `results/owner/reader`.
         transfers: by transport, channels whose transfers can be counted.
-        once: channels whose items cannot come twice: they are counted beside the pipe, as a queue does, or
-            hand over descriptors.
+        once: channels whose items cannot come twice: they are counted beside the pipe, as a queue does,
+            hand over descriptors, or go through pipes, which repeat nothing, to who relies on that. Who
+            numbers its requests leaves them out, and has to bear a repetition.
         autoreset: when an env that is done is reset: within the step that ended it, or by the next one.
         closes_by_itself: a pool that is dropped without `close` is meant to release its workers.
         in_flight_max: how many steps of an env may be in flight: sent, and not received.

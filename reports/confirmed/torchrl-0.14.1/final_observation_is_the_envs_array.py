@@ -1,5 +1,6 @@
 """The last observation of an episode must not be overwritten by the reset of an env that reuses its array."""
 
+import multiprocessing
 import sys
 
 import gymnasium
@@ -28,12 +29,12 @@ def last(envs: object) -> float:
     return float(done["next", "observation"][0])
 
 
-if __name__ == "__main__":
-    hows = ("threading", "multiprocessing")
-    envs = [lambda: GymWrapper(Reuses())] * 2
-    pools = {how: last(AsyncEnvPool(envs, backend=how)) for how in hows}
-    confirmed = set(pools.values()) != {7.0}
-    text = f"{pools} say it is 0, SerialEnv says {last(SerialEnv(2, envs))}"
-    print(f"CONFIRMED: {text}" if confirmed else "not reproduced")
-    sys.exit(confirmed)
+multiprocessing.set_start_method("fork", force=True)
+hows = ("threading", "multiprocessing")
+envs = [lambda: GymWrapper(Reuses())] * 2
+pools = {how: last(AsyncEnvPool(envs, backend=how)) for how in hows}
+confirmed = set(pools.values()) != {7.0}
+text = f"{pools} say it is 0, SerialEnv says {last(SerialEnv(2, envs))}"
+print(f"CONFIRMED: {text}" if confirmed else "not reproduced")
+sys.exit(confirmed)
 # observed: CONFIRMED: {'threading': 0.0, 'multiprocessing': 0.0} say it is 0, SerialEnv says 7.0

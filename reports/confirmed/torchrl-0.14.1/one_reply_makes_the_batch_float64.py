@@ -31,4 +31,4 @@ pools += [kind(2, envs, use_buffers=False) for kind in (ParallelEnv, SerialEnv)]
 found = ", ".join(filter(None, map(told_by, pools)))
 print(f"CONFIRMED: where the spec says float32: {found}" if found else "not reproduced")
 sys.exit(bool(found))
-# observed: CONFIRMED: where the spec says float32: 
+# observed: CONFIRMED: where the spec says float32: ThreadingAsyncEnvPool torch.float64, ...

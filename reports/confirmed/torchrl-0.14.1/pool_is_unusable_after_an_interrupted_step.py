@@ -33,4 +33,4 @@ except RuntimeError as error:
 print(f"CONFIRMED: the reset raised {message[:60]!r}" if message else "not reproduced")
 sys.stdout.flush()
 os._exit(bool(message))
-# observed: CONFIRMED: the reset raised 'Some envs are still processing a step: ...
+# observed: CONFIRMED: the reset raised 'Some envs are still processing a step.'

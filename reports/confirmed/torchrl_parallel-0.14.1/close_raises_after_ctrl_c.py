@@ -35,4 +35,4 @@ count = printed.count("Traceback (most recent call last)")
 found = "raised" in said or count > 1
 print(f"CONFIRMED: {said.strip()}; {count} tracebacks of workers" if found else "not reproduced")
 sys.exit(found)
-# observed: CONFIRMED:
+# observed: CONFIRMED: close() raised RuntimeError: At least one process failed: worker 0 (ex; 2 tracebacks of workers

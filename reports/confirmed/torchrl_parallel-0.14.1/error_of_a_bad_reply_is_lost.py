@@ -9,33 +9,32 @@ from tensordict import NonTensorData, TensorDictBase
 from torchrl.envs import ParallelEnv, PendulumEnv
 
 
-class Unpicklable(PendulumEnv):
+class Bad(PendulumEnv):
+    defect = ""
+
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:  # type: ignore[override]
-        return super()._step(tensordict).set("tag", NonTensorData(threading.Lock()))
-
-
-class Misshapen(PendulumEnv):
-    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:  # type: ignore[override]
-        return super()._step(tensordict).set("th", torch.zeros(3))
-
-
-class Wanting(PendulumEnv):
-    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:  # type: ignore[override]
-        return super()._step(tensordict).exclude("th")
+        out = super()._step(tensordict)
+        if self.defect == "unpicklable":
+            return out.set("tag", NonTensorData(threading.Lock()))
+        if self.defect == "misshapen":
+            return out.set("th", torch.zeros(3))
+        return out.select("th")
 
 
 signal.alarm(100)
+torch.set_num_threads(1)
 found = []
-for env, use_buffers in ((Unpicklable, False), (Misshapen, True), (Wanting, True)):
-    pool = ParallelEnv(2, [PendulumEnv, env], use_buffers=use_buffers, mp_start_method="fork")
-    root, said = pool.rand_action(pool.reset()), []
+for defect, use_buffers in (("unpicklable", False), ("misshapen", True), ("wanting", True)):
+    Bad.defect, said = defect, []
+    pool = ParallelEnv(2, [Bad, Bad], use_buffers=use_buffers, mp_start_method="fork")
+    root = pool.rand_action(pool.reset())
     for call in (lambda: pool.step(root), lambda: pool.close(raise_if_closed=False)):  # noqa: B023
         try:
             call()
         except (EOFError, RuntimeError, OSError, KeyError) as error:
-            said.append(f"{type(error).__name__} {str(error)[:24]}".strip())
-    print(env.__name__, said)
-    found += [env.__name__] * (said[:1] == ["EOFError"])
-print(f"CONFIRMED: {'; '.join(found)}" if found else "not reproduced")
+            said.append(f"{type(error).__name__} {str(error)[:90]}".strip())
+    print(f"{defect}: {said}")
+    found += [defect] * (len(said) > 1)
+print(f"CONFIRMED: step and close raise: {', '.join(found)}" if found else "not reproduced")
 sys.exit(bool(found))
-# observed: CONFIRMED:
+# observed: CONFIRMED: step and close raise: unpicklable, misshapen, wanting

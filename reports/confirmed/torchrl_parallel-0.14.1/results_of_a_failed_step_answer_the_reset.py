@@ -1,6 +1,7 @@
 """After a step of which one result could not be rebuilt, reset must not hand out the others' old results."""
 
-import sys
+import multiprocessing
+import os
 
 import torch
 from tensordict import NonTensorData, TensorDictBase
@@ -20,18 +21,19 @@ class Env(CountingEnv):
         return stepped.set("tag", NonTensorData(tag))
 
 
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    envs = ParallelEnv(2, Env, use_buffers=False, mp_start_method="fork")
-    td = envs.reset()
-    td["action"] = torch.tensor([[0], [1]], dtype=td["observation"].dtype)
-    try:
-        envs.step(td)
-    except ValueError as error:
-        print(f"step raised {error!r}")
-    counts = envs.reset()["observation"].flatten().tolist()
-    if counts[1] != 0:
-        print(f"CONFIRMED: after a reset the envs' counters are {counts}")
-        sys.exit(1)
-    print("not reproduced")
+torch.set_num_threads(1)
+envs = ParallelEnv(2, Env, use_buffers=False, mp_start_method="fork")
+td = envs.reset()
+td["action"] = torch.tensor([[0], [1]], dtype=td["observation"].dtype)
+try:
+    envs.step(td)
+except ValueError as error:
+    print(f"step raised {error!r}")
+counts = envs.reset()["observation"].flatten().tolist()
+confirmed = counts[1] != 0
+text = f"CONFIRMED: after a reset the envs' counters are {counts}"
+print(text if confirmed else "not reproduced", flush=True)
+for process in multiprocessing.active_children():
+    process.kill()
+os._exit(confirmed)
 # observed: CONFIRMED: after a reset the envs' counters are [0, 1]

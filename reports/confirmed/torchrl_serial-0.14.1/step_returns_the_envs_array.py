@@ -11,7 +11,9 @@ from torchrl.envs import GymWrapper, SerialEnv
 
 class Reuses(gymnasium.Env):
     observation_space = action_space = Box(-10, 10, (1,), np.float32)
-    shown = np.zeros(1, np.float32)
+
+    def __init__(self) -> None:
+        self.shown = np.zeros(1, np.float32)
 
     def reset(self, **_: object) -> tuple[np.ndarray, dict]:
         self.shown[:] = 0
@@ -22,12 +24,12 @@ class Reuses(gymnasium.Env):
         return self.shown, 0.0, False, False, {}
 
 
-envs = SerialEnv(1, lambda: GymWrapper(Reuses()), use_buffers=False)
-root = envs.reset().set("action", torch.zeros(1, 1))
-first = envs.step(root.clone())
-before = float(first["next", "observation"])
-envs.step(root.clone())
-after = float(first["next", "observation"])
+envs = SerialEnv(2, [lambda: GymWrapper(Reuses()), lambda: GymWrapper(Reuses())], use_buffers=False)
+action = torch.zeros(2, 1)
+done, root = envs.step_and_maybe_reset(envs.reset().set("action", action))
+before = done["next", "observation"].flatten().tolist()
+envs.step_and_maybe_reset(root.set("action", action))
+after = done["next", "observation"].flatten().tolist()
 text = f"CONFIRMED: a step returned {before}, and it is {after} now"
 print(text if before != after else "not reproduced")
 sys.exit(before != after)
