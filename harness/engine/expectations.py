@@ -27,12 +27,14 @@ class Listed:
         outcome: what it comes to.
         reason: why, with the public reference if there is one.
         expires: the backend's version from which it no longer holds.
+        confirmed: the script below `reports/confirmed` that shows it without the harness; empty if none does.
     """
 
     cell: str
     outcome: Outcome
     reason: str
     expires: str
+    confirmed: str = ""
 
 
 Expectations = Mapping[str, Listed]

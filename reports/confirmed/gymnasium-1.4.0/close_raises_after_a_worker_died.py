@@ -27,3 +27,4 @@ except OSError as error:
     for process in envs.processes:
         process.kill()
     os._exit(1)
+# observed: CONFIRMED: close() raised BrokenPipeError(32, 'Broken pipe')

@@ -34,3 +34,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+# observed: CONFIRMED: 3 more pipes are open

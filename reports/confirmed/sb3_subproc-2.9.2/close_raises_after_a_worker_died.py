@@ -31,3 +31,4 @@ try:
 except (OSError, EOFError) as error:
     print(f"CONFIRMED: close() raised {error!r}")
     os._exit(1)
+# observed: CONFIRMED: close() raised BrokenPipeError(32, 'Broken pipe')

@@ -36,4 +36,4 @@ if __name__ == "__main__":
     found = ", ".join(f"{name} with {method}" for method, name in waited.items() if name)
     print(f"CONFIRMED: a dead worker is waited for by {found}" if found else "not reproduced")
     sys.exit(bool(found))
-# observed: CONFIRMED: a dead worker is waited for by step with fork, close with forkserver, close with spawn
+# observed: CONFIRMED: a dead worker is waited for by step with fork, close with forkserver, step with spawn

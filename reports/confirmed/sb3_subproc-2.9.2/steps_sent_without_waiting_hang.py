@@ -36,4 +36,4 @@ if __name__ == "__main__":
         envs.step_async(np.zeros((2, 8), np.float32))
         sent += 1
     print("not reproduced")
-# observed: CONFIRMED: 335 steps are taken, and the next waits for more than 5 s
+# observed: CONFIRMED: 335 steps are taken, the next waits for more than 5 s

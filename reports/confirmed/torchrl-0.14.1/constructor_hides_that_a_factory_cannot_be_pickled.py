@@ -18,3 +18,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+# observed: CONFIRMED: it raised AssertionError('can only join a started process')

@@ -1,4 +1,4 @@
-"""After a KeyboardInterrupt out of a step, which the trainer catches, a reset must work, or say that the pool is closed."""
+"""After a KeyboardInterrupt out of a step, which the trainer catches, a reset must work, or call the pool closed."""
 
 import os
 import signal

@@ -20,6 +20,10 @@ multiprocessing.set_start_method("fork", force=True)
 pool = AsyncEnvPool([PendulumEnv] * 2, backend="multiprocessing", exchange="shm", stack="dense")
 pooled, serial = comes_back(pool), comes_back(SerialEnv(2, PendulumEnv))
 confirmed = serial and not pooled
-print(f"CONFIRMED, the note comes back: serial {serial}, pool {pooled}" if confirmed else "not reproduced")
+print(
+    f"CONFIRMED, the note comes back: serial {serial}, pool {pooled}"
+    if confirmed
+    else "not reproduced"
+)
 sys.exit(confirmed)
 # observed: CONFIRMED, the note comes back: serial True, pool False

@@ -22,3 +22,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+# observed: CONFIRMED: left running: ['SpawnProcess-1']

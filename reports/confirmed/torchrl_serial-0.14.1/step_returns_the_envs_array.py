@@ -1,36 +1,40 @@
-"""What a step returned must not change with the next one: a `SerialEnv` without buffers, of an env that reuses its array."""
+"""What a step returned must not change with the next one: `SerialEnv` without buffers, one of its envs was reset."""
 
 import sys
 
-import gymnasium
-import numpy as np
 import torch
-from gymnasium.spaces import Box
-from torchrl.envs import GymWrapper, SerialEnv
+from tensordict import TensorDict, TensorDictBase
+from torchrl.data import Composite, Unbounded
+from torchrl.envs import EnvBase, SerialEnv
 
 
-class Reuses(gymnasium.Env):
-    observation_space = action_space = Box(-10, 10, (1,), np.float32)
+class Reuses(EnvBase):
+    def __init__(self, horizon: int) -> None:
+        super().__init__(batch_size=[])
+        self.shown, self.horizon = torch.zeros(1), horizon
+        self.observation_spec = Composite(observation=Unbounded((1,)))
+        self.action_spec = self.reward_spec = Unbounded((1,))
 
-    def __init__(self) -> None:
-        self.shown = np.zeros(1, np.float32)
+    def _reset(self, _: TensorDictBase | None = None, **__: object) -> TensorDictBase:
+        self.shown.zero_()
+        return TensorDict(observation=self.shown, done=torch.tensor([False]))
 
-    def reset(self, **_: object) -> tuple[np.ndarray, dict]:
-        self.shown[:] = 0
-        return self.shown, {}
-
-    def step(self, _: object) -> tuple[np.ndarray, float, bool, bool, dict]:
+    def _step(self, _: TensorDictBase) -> TensorDictBase:
         self.shown += 1
-        return self.shown, 0.0, False, False, {}
+        done = torch.tensor([bool(self.shown == self.horizon)])
+        return TensorDict(observation=self.shown, reward=torch.zeros(1), done=done)
+
+    def _set_seed(self, _: int | None) -> None: ...
 
 
-envs = SerialEnv(2, [lambda: GymWrapper(Reuses()), lambda: GymWrapper(Reuses())], use_buffers=False)
-action = torch.zeros(2, 1)
-done, root = envs.step_and_maybe_reset(envs.reset().set("action", action))
-before = done["next", "observation"].flatten().tolist()
-envs.step_and_maybe_reset(root.set("action", action))
-after = done["next", "observation"].flatten().tolist()
-text = f"CONFIRMED: a step returned {before}, and it is {after} now"
+envs = SerialEnv(2, [lambda: Reuses(2), lambda: Reuses(9)], use_buffers=False)
+root = envs.reset()
+for _ in range(2):
+    _, root = envs.step_and_maybe_reset(envs.rand_action(root))
+before = root["observation"].flatten().tolist()
+envs.step_and_maybe_reset(envs.rand_action(root.copy()))
+after = root["observation"].flatten().tolist()
+text = f"CONFIRMED: a step returned {before}, which is {after} after the next one"
 print(text if before != after else "not reproduced")
 sys.exit(before != after)
-# observed: CONFIRMED: a step returned 1.0, and it is 2.0 now
+# observed: CONFIRMED: a step returned [0.0, 2.0], which is [1.0, 2.0] after the next one
