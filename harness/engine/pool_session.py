@@ -118,8 +118,8 @@ class PoolSession(Session):
     def execute(self, verb: Any) -> None:
         """Run a verb once; a pool that is rebuilt has been used before."""
         if isinstance(verb, verbs.Rebuild):
-            super().execute(verbs.Reset())
-            super().execute(verbs.Step())
+            self.ask(verbs.Reset())
+            self.ask(verbs.Step())
         super().execute(verb)
 
     def perform(self, verb: Any, arguments: dict[str, Any]) -> dict[str, Any]:

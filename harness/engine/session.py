@@ -157,11 +157,15 @@ class Session:
         """Run a verb once, with the faults that are placed around it."""
         self._hits[verb.do] += 1
         self._strike(verb.do, "before")
+        self.ask(verb)
+        self._strike(verb.do, "after")
+
+    def ask(self, verb: Any) -> None:
+        """Make a verb's call; one that is not a step of the scenario is not counted among them."""
         arguments = self.arguments(verb)
         self.call(verb.do, verb.within_s, arguments, lambda: self.perform(verb, arguments))
         if self._cycle is not None:
             self._cycle.forget()
-        self._strike(verb.do, "after")
 
     def call(
         self,
