@@ -6,13 +6,13 @@ else, from TensorDict to `Batch`, is the same for all of them and is here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
 import torch
-from tensordict import NonTensorStack, TensorDictBase, lazy_stack
+from tensordict import LazyStackedTensorDict, NonTensorStack, TensorDictBase, lazy_stack
 from tensordict.nn import TensorDictModuleBase
 from torchrl.collectors import Collector
 from torchrl.envs import Compose, RewardSum, SerialEnv, StepCounter, TransformedEnv
@@ -139,6 +139,14 @@ class StepPolicy(TensorDictModuleBase):
         return tensordict.set("action", tensordict.get("observation")[..., at : at + 1].clone())
 
 
+# How rows are stacked again that were received at different times.
+STACKS: Mapping[str, Callable[[Any], Any]] = {
+    "dense": torch.stack,
+    "maybe_dense": LazyStackedTensorDict.maybe_dense_stack,
+    "lazy": lazy_stack,
+}
+
+
 class TensorDictPool:
     """Drives one pool of torchrl's vocabulary, bare or inside its host."""
 
@@ -154,7 +162,7 @@ class TensorDictPool:
         self._layout = layout_of(setup.payload)
         self._children = setup.num_envs // self._layout.lanes
         self._host = setup.host
-        self._stack = lazy_stack if setup.stack == "lazy" else torch.stack
+        self._stack = STACKS[setup.stack]
         self._pool = dialect.build(setup, factories, deadline_s)
         self._env = self._pool
         if setup.host == "transformed":
