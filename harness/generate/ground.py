@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from harness.faults.registry import PoolFault
-from harness.generate.derive import variants
+from harness.generate.derive import drawn, variants
 from harness.model.plain import to_plain
-from harness.model.scenario import Heal, Phase
+from harness.model.scenario import Heal, Phase, Placement
+from harness.payloads.forms import LANES
 from harness.ports.pool import PoolCapabilities, PoolSetup
-from harness.ports.pool_verbs import PoolVerb, Reset
+from harness.ports.pool_verbs import PoolVerb, Reset, Step
 
 PoolStep = PoolVerb | PoolFault | Heal | Phase
 Steps = tuple[PoolStep, ...]
 
 K_MAX = 3
+# The weights of what most scenarios need or many have no place for, and of what takes its time.
+OFTEN, SELDOM, RARE = 12, 2, 1
+BARE = frozenset({"bare"})  # what is sent goes to the pool itself, past its host
+STEPPED = frozenset({"bare", "transformed"})
+COLLECTOR = frozenset({"collector"})
+EVERYWHERE = frozenset({"bare", "transformed", "collector"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +46,16 @@ class Ground:
     frames: int
 
     @property
+    def envs(self) -> range:
+        """The envs."""
+        return range(self.setup.num_envs)
+
+    @property
+    def processes(self) -> bool:
+        """Whether workers are processes."""
+        return self.setup.transport == "process"
+
+    @property
     def k_max(self) -> int:
         """How often a step can be counted on to step each env, after a reset and one step."""
         if self.capabilities.autoreset == "same_step":
@@ -49,11 +67,32 @@ class Ground:
         """What has to come before steps are counted: the step after an episode's end may be none."""
         return () if self.capabilities.autoreset == "same_step" else (Reset(),)
 
+    @property
+    def begun(self) -> Steps:
+        """What has to come before a call that is struck: one that works, so that there is an answer to judge."""
+        return (*self.fresh, Step())
+
     def supported(self, cls: type[Any], **given: Any) -> list[Any]:
         """The variants of a fault that the row can have."""
         setup = to_plain(self.setup)
         every = variants(cls, **given)
         return [fault for fault in every if fault.unsupported(setup, self.capabilities) is None]
+
+    def worker(self) -> SearchStrategy[str]:
+        """One worker, the simplest first, or whichever comes."""
+        return st.sampled_from([*(f"worker:{env}" for env in self.envs), "worker"])
+
+    def placement(self, op: str, k_max: int = 1) -> SearchStrategy[Placement]:
+        """Some place at an operation of a worker, before it or after it."""
+        # The probe env asks the gate before each of its operations, and after a step.
+        edges = ("before", "after") if op == "step" else ("before",)
+        return drawn(
+            Placement,
+            role=self.worker(),
+            op=st.just(op),
+            k=st.integers(1, k_max),
+            edge=st.sampled_from(edges),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +104,43 @@ class Form:
         draw: the strategy of its steps.
         hosts: hosts under which the pool can be used like that.
         fits: what else has to hold.
+        lanes: whether it can be had where a child holds several envs: roles and receives count children.
+        weight: how often it comes against others: less often if it takes its time.
     """
 
     needs: frozenset[str]
     draw: Callable[[Ground], SearchStrategy[Steps]]
-    hosts: frozenset[str] = frozenset({"bare", "transformed"})
+    hosts: frozenset[str] = STEPPED
     fits: Callable[[Ground], bool] = lambda _: True
+    lanes: bool = False
+    weight: int = 4
 
     def possible(self, ground: Ground) -> bool:
         """Whether a scenario on this ground can have it."""
-        return self.needs <= ground.kinds and ground.setup.host in self.hosts and self.fits(ground)
+        laid_out = self.lanes or ground.setup.payload not in LANES
+        hosted = ground.setup.host in self.hosts
+        return self.needs <= ground.kinds and hosted and laid_out and self.fits(ground)
+
+
+def form(*needs: str, draw: Callable[[Ground], SearchStrategy[Steps]], **rest: Any) -> Form:
+    """A form, its needs first."""
+    return Form(needs=frozenset(needs), draw=draw, **rest)
+
+
+def steps_of(*steps: SearchStrategy[Any]) -> SearchStrategy[Steps]:
+    """A block of so many steps, each drawn by itself."""
+    return st.tuples(*steps)
+
+
+def in_processes(ground: Ground) -> bool:
+    """Whether workers are processes."""
+    return ground.processes
+
+
+def able(cls: type[Any], **given: Any) -> Callable[[Ground], bool]:
+    """Whether the row can have some variant of a fault."""
+    return lambda ground: bool(ground.supported(cls, **given))
+
+
+EDGES: tuple[Literal["before", "after"], ...] = ("before", "after")
+HEALED = Heal(heal="")  # the last fault's: ids are given once the order of all blocks is known

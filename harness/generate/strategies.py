@@ -6,78 +6,66 @@ get room that they would not have among all the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from harness.faults.registry import PoolFault, Transfers
-from harness.generate.blocks import BLOCKS, ENDINGS
-from harness.generate.derive import choices, drawn, subsets, tagged
+from harness.faults.registry import PoolFault
+from harness.generate.blocks import BLOCKS, ENDINGS, PLAIN_ENDING
+from harness.generate.derive import subsets, tagged
 from harness.generate.ground import Form, Ground, PoolStep, Steps
+from harness.generate.owing import Owed, owed
+from harness.generate.setups import setups
+from harness.generate.wholes import BEGINNINGS, COMPARISONS, compared_setups
 from harness.model.scenario import Expect, Expected, Heal, Phase, Scenario
 from harness.ports.pool import PoolCapabilities, PoolSetup
-from harness.ports.pool_verbs import ALWAYS, PoolVerb, Reset, Shutdown
+from harness.ports.pool_verbs import ALWAYS, PoolVerb, Reset
 
 STEPS_MAX = 12
 BLOCKS_MAX = 8  # those for which there is room are taken
-LEFT_OUT_MAX = 4  # of the kinds: most blocks need two or three of them
+LEFT_OUT_SHARE = 0.3  # of the kinds: most blocks need two or three of them
 FRAMES_PER_ENV = st.integers(3, 6)
-# They are about a whole cell's resources, one call's form or the driver's end, which say nothing of how
-# calls follow each other; or befall items, which makes calls fail in ways that `owed` does not know.
-NOT_DRAWN = frozenset(
-    {"rebuild", "idle", "mark", "limit", "full_shared_memory", "one_processor"}
-    | {"bad_reply", "leave", "signal_owner", "fill_channel", "compare"}
-    | (tagged(Transfers, "fault").keys() - {"delay_transfer"})
-)
-VERBS = frozenset(tagged(PoolVerb, "do")) - NOT_DRAWN
-FAULTS = frozenset(tagged(PoolFault, "fault")) - NOT_DRAWN
-INDISPENSABLE = frozenset({"reset", "shutdown"})
-WEIGHTS: Mapping[str, tuple[str, ...]] = {
-    "transport": ("thread", "thread", "thread", "process"),  # a process costs more to start
-    "host": ("bare", "bare", "transformed", "collector"),  # most blocks need a bare pool
-    "start_method": ("fork",),  # the others start an interpreter, which takes seconds
-    "payload": ("plain",),
-}
-
-
-def setups(capabilities: PoolCapabilities) -> SearchStrategy[PoolSetup]:
-    """Setups of small pools whose choices of words the backend declares."""
-    accepted: dict[str, SearchStrategy[Any]] = {}
-    defaults = {field.name: field.default for field in fields(PoolSetup)}
-    for name, words in choices(PoolSetup).items():
-        declared = set(capabilities.setup.get(name, {str(defaults[name])}))
-        if "rollout" not in capabilities.verbs:
-            declared.discard("collector")
-        accepted[name] = st.sampled_from([w for w in WEIGHTS.get(name, words) if w in declared])
-    return drawn(PoolSetup, **accepted).map(_without_idle_choices)
-
-
-def _without_idle_choices(setup: PoolSetup) -> PoolSetup:
-    """Threads start in one way only and hand values over; what only `compare` looks at stays as it is."""
-    setup = replace(setup, extras="none", watch="calls")
-    if setup.transport == "process":
-        return setup
-    return replace(setup, start_method="fork", exchange="value")
+VERBS = frozenset(tagged(PoolVerb, "do"))
+FAULTS = frozenset(tagged(PoolFault, "fault"))
+INDISPENSABLE = frozenset({"reset", "step", "shutdown"})
+SHAPES = (
+    ("blocks",) * 7 + ("comparison",) * 2 + ("beginning",)
+)  # how often scenarios are of which kind
 
 
 @st.composite
-def pool_scenarios(draw: DrawFn, capabilities: PoolCapabilities) -> Scenario[PoolSetup, PoolStep]:
+def pool_scenarios(
+    draw: DrawFn, capabilities: PoolCapabilities, *, without: frozenset[str] = frozenset()
+) -> Scenario[PoolSetup, PoolStep]:
     """Scenarios that a backend with these capabilities can run and a correct one passes.
 
-    Each begins with a reset and ends with a shutdown, has at most `STEPS_MAX` steps, and comes to
-    every fault that it arms. After a fault that does not heal only a shutdown follows.
+    Most begin with a reset, go on with blocks and end with a shutdown, or with whatever takes its place; some are
+    struck before the first call has returned, and some compare what calls return. They have at most
+    `STEPS_MAX` steps, and come to every fault that they arm. After a fault that does not heal only its ending
+    follows.
+
+    Args:
+        draw: Hypothesis's.
+        capabilities: what the backend declares.
+        without: verbs and faults that this machine cannot have.
     """
     setup = draw(setups(capabilities))
-    kinds = INDISPENSABLE | draw(subsets(_declared(capabilities) - INDISPENSABLE, LEFT_OUT_MAX))
+    there = _declared(capabilities) - without - INDISPENSABLE
+    kinds = INDISPENSABLE | draw(subsets(there, round(LEFT_OUT_SHARE * len(there))))
     frames = draw(FRAMES_PER_ENV) * setup.num_envs
     ground = Ground(setup=setup, capabilities=capabilities, kinds=kinds, frames=frames)
-    blocks = draw(st.lists(_one_of(BLOCKS, ground), max_size=BLOCKS_MAX))
-    # What endings do can only be shrunk within them, so that half of the scenarios have a plain one.
-    ending = draw(_one_of(ENDINGS if draw(st.booleans()) else ENDINGS[:1], ground))
-    steps = _arranged(blocks, ending)
+    steps: Steps = ()
+    shape = draw(st.sampled_from(SHAPES))
+    if shape == "comparison" and "compare" in kinds:
+        setup = draw(compared_setups(setup, capabilities.setup))
+        steps = draw(_one_of(COMPARISONS, replace(ground, setup=setup)))
+    elif shape == "beginning":
+        steps = _numbered(draw(_one_of(BEGINNINGS, ground)))
+    if not steps:
+        steps = draw(_of_blocks(ground))
     expected = owed(steps)
     return Scenario(
         title=_title(steps, expected),
@@ -88,14 +76,30 @@ def pool_scenarios(draw: DrawFn, capabilities: PoolCapabilities) -> Scenario[Poo
     )
 
 
+@st.composite
+def _of_blocks(draw: DrawFn, ground: Ground) -> Steps:
+    # Left to themselves, lists are mostly short; with none at all there is little to judge.
+    some = draw(st.integers(1, BLOCKS_MAX // 2))
+    blocks = draw(st.lists(_one_of(BLOCKS, ground), min_size=some, max_size=BLOCKS_MAX))
+    # What endings do can only be shrunk within them, so that some of the scenarios have a plain one.
+    plain = draw(st.sampled_from((True, False, False)))
+    ending = draw(_one_of((PLAIN_ENDING,) if plain else ENDINGS, ground))
+    return _arranged(blocks, ending)
+
+
 def _declared(capabilities: PoolCapabilities) -> frozenset[str]:
     """Verbs that the backend has, and all faults: whether a row can have one it says itself."""
-    return (VERBS & (ALWAYS | capabilities.verbs)) | FAULTS
+    compares = {"compare"} if any(v.startswith("compare_") for v in capabilities.verbs) else set()
+    return (VERBS & (ALWAYS | capabilities.verbs | compares)) | FAULTS
 
 
 def _one_of(forms: Iterable[Form], ground: Ground) -> SearchStrategy[Steps]:
-    possible = [form.draw(ground) for form in forms if form.possible(ground)]
-    return st.one_of(*possible) if possible else st.just(())
+    """One of the forms that are possible; each as often as it weighs."""
+    possible = [each for each in forms if each.possible(ground)]
+    weighed = [each for each in possible for _ in range(each.weight)]
+    if not weighed:
+        return st.just(())
+    return st.sampled_from(weighed).flatmap(lambda each: each.draw(ground))
 
 
 def _arranged(blocks: Iterable[Steps], ending: Steps) -> Steps:
@@ -124,47 +128,40 @@ def _phased(steps: Steps) -> Steps:
 
 
 def _numbered(steps: Steps) -> Steps:
-    """Faults get the ids that the loader gives those without one; a heal is the last fault's."""
+    """Faults get the ids that the loader gives those without one, and their place among all steps.
+
+    A heal is the last fault's; a place among the driver's operations counts those that came before its block.
+    """
     found: list[PoolStep] = []
     count = 0
-    for step in steps:
+    for i, step in enumerate(steps):
         if isinstance(step, Heal):
             found.append(Heal(heal=f"f{count}"))
         elif isinstance(step, PoolFault):
             count += 1
-            found.append(replace(step, id=f"f{count}"))
+            found.append(replace(_placed(step, steps[:i]), id=f"f{count}"))
         else:
             found.append(step)
     return tuple(found)
 
 
-def owed(steps: Sequence[PoolStep]) -> Expected:
-    """What a correct pool owes under the faults of these steps."""
-    faults = {
-        step.fault: i
-        for i, step in enumerate(steps)
-        if isinstance(step, PoolFault) and not _strikes_closing(step)
-    }
-    closed = faults.get("close_channel")
-    cut_off = closed is not None and not isinstance(steps[closed + 1], Shutdown)
-    if cut_off or not faults.keys().isdisjoint({"raise", "exit", "signal", "kill"}):
-        return Expected.FAILS_BOUNDED
-    held = not faults.keys().isdisjoint({"stall", "stop"})
-    return Expected.RECOVERS if held else Expected.SURVIVES
+def _placed(fault: Any, before: Sequence[PoolStep]) -> Any:
+    at = fault.placement
+    if at is None or at.role != "driver":
+        return fault
+    done = sum(getattr(step, "times", 1) for step in before if getattr(step, "do", "") == at.op)
+    return replace(fault, at=replace(at, k=at.k + done))
 
 
-def _strikes_closing(fault: PoolFault) -> bool:
-    """Whether it strikes while envs are closed: no call reports that, and the close is clean."""
-    return fault.placement is not None and fault.placement.op == "close"
-
-
-def _title(steps: Sequence[PoolStep], expected: Expected) -> str:
+def _title(steps: Sequence[PoolStep], expected: Owed) -> str:
     words = {
         Expected.SURVIVES: "survives",
         Expected.RECOVERS: "recovers from",
         Expected.FAILS_BOUNDED: "fails in time under",
     }
-    return f"The pool {words[expected]} {', '.join(map(_word, steps))}"
+    outcomes = (expected,) if isinstance(expected, Expected) else expected
+    told = " or ".join(words[outcome] for outcome in outcomes)
+    return f"The pool {told} {', '.join(map(_word, steps))}"
 
 
 def _word(step: PoolStep) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
 
+from harness.engine import linux
+from harness.engine.doctor import allowed
 from harness.engine.loading import Loaded
 from harness.engine.plan import Options, jobs_of, wanted
 from harness.engine.servers import Server, search_path
@@ -34,9 +36,14 @@ PROFILES = {
 }
 
 
+def profile_name() -> str:
+    """Which profile: `ci`, or what HARNESS_HYPOTHESIS_PROFILE names."""
+    return os.environ.get("HARNESS_HYPOTHESIS_PROFILE", "ci")
+
+
 def profile() -> settings:
-    """How many examples to draw: `ci`, or what HARNESS_HYPOTHESIS_PROFILE names."""
-    return PROFILES[os.environ.get("HARNESS_HYPOTHESIS_PROFILE", "ci")]
+    """How many examples to draw."""
+    return PROFILES[profile_name()]
 
 
 class Bench:
@@ -51,6 +58,9 @@ class Bench:
     def __init__(self, backend: str, root: Path, generated: Path = GENERATED) -> None:
         self.backend = backend
         self.generated = generated
+        # Room in /dev/shm can only be taken where it is the cell's own.
+        own_shm = allowed(linux.private_shared_memory)
+        self.without = frozenset() if own_shm else frozenset({"full_shared_memory"})
         self._root = root
         self._options = Options(backends=(backend,), jobs=1, expected=root / "expected")
         self._scale = measure()
@@ -82,7 +92,9 @@ class Bench:
         loaded.path.parent.mkdir(parents=True, exist_ok=True)
         loaded.path.write_text(to_toml(loaded.scenario), encoding="utf-8")
         replay = f"harness run {loaded.path} --backend {self.backend}"
-        raise AssertionError(f"{cell.outcome.value}: {cell.reason}\n{replay}")
+        judges = sorted({finding.checker for finding in cell.findings})
+        said = f"{cell.outcome.value}: {cell.reason}\nred: {', '.join(judges)}"
+        raise AssertionError(f"{said}\n{replay}")
 
     def close(self) -> None:
         """End the server."""

@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 
 from harness.engine.loading import Loaded, load
+from harness.engine.selftest import planted
 from harness.generate import pool_scenarios
-from tests.property.bench import Bench, profile
+from harness.generate.strategies import FAULTS, INDISPENSABLE, VERBS
+from tests.property.bench import Bench, profile, profile_name
+
+# Planted bugs that nothing shows but these verbs, faults and setup keys; a hunt keeps to them.
+THEMES = {
+    "all_workers_of_the_process": "open_beside close_beside",
+    "repetition_carried_out": "duplicate_transfer",
+    "unpicklable_answered_for": "bad_reply",
+    "next_written": "compare",
+}
+MORE_THEMES = {
+    "repetition_taken": "duplicate_transfer",
+    "reading_ends": "unrebuildable_item",
+    "torn_item_waited_for": "tear_transfer",
+    "full_channel_waited_for": "fill_channel stall send recv",
+    "spinning_worker": "idle",
+    "mapping_per_step": "mark",
+    "noisy_workers": "signal_owner",
+    "whole_child_reset": "reset_where",
+    "terminated_alone": "",
+    "factories_pickled": "",
+    "dies_with_its_thread": "",
+}
+HUNTED = THEMES if profile_name() == "ci" else THEMES | MORE_THEMES
+NO_SHRINKING = (Phase.explicit, Phase.generate)
 
 
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory):
-    bench = Bench("reference", tmp_path_factory.mktemp("reference"))
-    yield bench
-    bench.close()
-
-
-def hunt(bench: Bench, name: str) -> None:
+def hunt(bench: Bench, name: str, config: settings, among: frozenset[str] | None = None) -> None:
     """Look for a scenario that the backend does not pass; its file shows this hunt's find alone."""
     path = bench.generated / f"{name}.toml"
     path.unlink(missing_ok=True)
+    left_out = frozenset() if among is None else (VERBS | FAULTS) - INDISPENSABLE - among
 
-    @profile()
-    @given(scenario=pool_scenarios(bench.capabilities))
+    @config
+    @given(scenario=pool_scenarios(bench.capabilities, without=bench.without | left_out))
     def every_scenario_passes(scenario):
         bench.check(Loaded(path=path, scenario=scenario))
 
@@ -34,8 +54,13 @@ def hunt(bench: Bench, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_reference_passes_every_drawn_scenario(reference):
-    hunt(reference, "pool_on_reference")
+def test_the_reference_passes_every_drawn_scenario(tmp_path):
+    backend = os.environ.get("HARNESS_HYPOTHESIS_BACKEND", "reference")
+    bench = Bench(backend, tmp_path)
+    try:
+        hunt(bench, f"pool_on_{backend}", profile())
+    finally:
+        bench.close()
 
 
 @pytest.mark.slow
@@ -45,7 +70,7 @@ def test_a_wrong_pool_is_found_and_its_shrunk_scenario_replays_red(tmp_path, wro
     bench = Bench(backend, tmp_path, generated=tmp_path / "generated")
     try:
         with pytest.raises(AssertionError, match="FAIL") as found:
-            hunt(bench, wrong)
+            hunt(bench, wrong, profile())
     finally:
         bench.close()
     path = tmp_path / "generated" / f"{wrong}.toml"
@@ -60,3 +85,16 @@ def test_a_wrong_pool_is_found_and_its_shrunk_scenario_replays_red(tmp_path, wro
         check=False,
     )
     assert again.returncode == 1, again.stdout + again.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HUNTED)
+def test_a_hunt_among_the_kinds_that_show_a_planted_bug_finds_it(tmp_path, name):
+    (bug,) = planted([name])
+    config = settings(profile(), phases=NO_SHRINKING)
+    bench = Bench(bug.backend, tmp_path, generated=tmp_path / "generated")
+    try:
+        with pytest.raises(AssertionError, match=rf"red: .*\b{bug.caught_by}\b"):
+            hunt(bench, name, config, frozenset(HUNTED[name].split()))
+    finally:
+        bench.close()

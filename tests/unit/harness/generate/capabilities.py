@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.generate.derive import choices
-from harness.generate.strategies import VERBS
 from harness.ports.pool import PoolCapabilities, PoolSetup
+from harness.ports.pool_verbs import OPTIONAL
 
 _ENDS = frozenset(
     f"{channel}/{end}/{how}"
@@ -15,7 +15,7 @@ _ENDS = frozenset(
     for how in ("reader", "public")
 )
 EVERYTHING = PoolCapabilities(
-    verbs=VERBS | {"recv_some"},
+    verbs=OPTIONAL,
     setup={name: frozenset(words) for name, words in choices(PoolSetup).items()},
     channels={"process": _ENDS, "thread": _ENDS},
     transfers={each: frozenset({"commands", "results"}) for each in ("process", "thread")},

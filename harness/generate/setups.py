@@ -1,0 +1,73 @@
+"""Setups of small pools, in combinations that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from harness.generate.derive import choices, drawn
+from harness.payloads.forms import LANES
+from harness.ports.pool import PoolCapabilities, PoolSetup
+
+NUM_ENVS = (2, 3, 2, 3, 1)  # much needs two
+CHILDREN_MAX = 2  # of several envs each
+# How often a word comes, against the others of its key; the first is the simplest.
+WEIGHTS: Mapping[str, Mapping[str, int]] = {
+    "transport": {"thread": 1, "process": 2},  # more can befall processes
+    "exchange": {"value": 3},  # where items are that can be struck
+    "stack": {"dense": 3},
+    "host": {"bare": 4},  # most blocks need a bare pool
+    # The others start an interpreter, which takes seconds.
+    "start_method": {"fork": 1, "spawn": 0, "forkserver": 0},
+    "payload": {"plain": 10, "huge": 0},  # 2 MB an observation take seconds in many steps
+    "built": {"alone": 4},
+    "factory": {"plain": 4},
+}
+
+
+def setups(capabilities: PoolCapabilities) -> SearchStrategy[PoolSetup]:
+    """Setups of small pools whose choices of words the backend declares."""
+    accepted: dict[str, SearchStrategy[Any]] = {}
+    defaults = {field.name: field.default for field in fields(PoolSetup)}
+    for name, words in choices(PoolSetup).items():
+        ours = set(words) if name in PoolSetup.OURS else {str(defaults[name])}
+        declared = set(capabilities.setup.get(name, ours))
+        if "rollout" not in capabilities.verbs:
+            declared.discard("collector")
+        weights = WEIGHTS.get(name, {})
+        ordered = sorted(
+            words, key=lambda word: list(weights).index(word) if word in weights else 9
+        )
+        accepted[name] = st.sampled_from(
+            [word for word in ordered if word in declared for _ in range(weights.get(word, 1))]
+        )
+    return drawn(PoolSetup, num_envs=st.sampled_from(NUM_ENVS), **accepted).map(_fitting)
+
+
+def _ordered(words: Sequence[str], weights: Mapping[str, int]) -> list[str]:
+    """The words that have weights first, in their order: the first is what examples shrink to."""
+    return [*(word for word in weights if word in words), *(w for w in words if w not in weights)]
+
+
+def _fitting(setup: PoolSetup) -> PoolSetup:
+    """The nearest combination that exists; what only `compare` looks at stays as it is."""
+    setup = replace(setup, extras="none", watch="calls")
+    if setup.transport == "thread":  # they are started in one way only, and share all memory
+        setup = replace(setup, start_method="fork", exchange="value")
+    if setup.payload == "differing":  # what is not alike is neither stacked nor laid out in slots
+        stack = "maybe_dense" if setup.stack == "dense" else setup.stack
+        setup = replace(_without_collector(setup), stack=stack, exchange="value")
+    if setup.payload in LANES:
+        children = min(setup.num_envs, CHILDREN_MAX)
+        count = children * LANES[setup.payload]
+        setup = replace(_without_collector(setup), num_envs=count)
+    return setup
+
+
+def _without_collector(setup: PoolSetup) -> PoolSetup:
+    """A collector stacks steps, and its policy knows of plain children only."""
+    return replace(setup, host="bare") if setup.host == "collector" else setup
