@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from harness.checkers._errors import markers_of, message, says_gone, statements, without
 from harness.checkers._shared import EITHER, ENDING_VERBS, ended_ns, error_message, named
 from harness.model.history import Event, FaultRecord, History, Kind, Operation
 from harness.model.verdict import Contract, Finding, Judgement
@@ -15,9 +16,6 @@ BROKEN = frozenset({"fail_transfer", "truncate_transfer", "unrebuildable_item"})
 LOST = frozenset({"tear_transfer", "cut_channel"})
 FAULTS = frozenset({"raise", "exit", "signal", "kill", "bad_weights", "bad_reply"}) | BROKEN | LOST
 
-DEATH = re.compile(
-    r"died|dead|exit|killed|signal|terminated|closed|EOF|broken pipe|reset by peer", re.IGNORECASE
-)
 MISMATCH = re.compile(r"shape|size|key|missing|unexpected|dtype|\btypes?\b", re.IGNORECASE)
 OPERATION = re.compile(
     r"step|reset|send|recv|receiv|forward|update|apply|load|construct|creat|start|rollout",
@@ -67,8 +65,10 @@ def _ends_after(operation: Operation, reached_ns: int) -> bool:
 
 def _report(history: History, record: FaultRecord, failed: list[Operation]) -> Operation | None:
     """The first failure that is not plainly another fault's."""
-    foreign = [m for r in history.fault_records if r.id != record.id for m in _markers(history, r)]
-    own = _markers(history, record)
+    foreign = [
+        m for r in history.fault_records if r.id != record.id for m in markers_of(history, r.id)
+    ]
+    own = markers_of(history, record.id)
     for op in failed:
         text = _everything(op)
         if not any(m in text for m in foreign) or any(m in text for m in own):
@@ -90,7 +90,7 @@ def _silence(history: History, record: FaultRecord, later: list[Operation]) -> l
 
 def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator[Finding]:
     """Whether the first cause is told."""
-    markers = _markers(history, record)
+    markers = markers_of(history, record.id)
     told = f"{named(report)} raised {error_message(report)}"
     match record.name:
         case "raise" | "bad_reply" if markers and not any(
@@ -102,11 +102,11 @@ def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator
                 Contract.EQUIVALENCE,
                 report,
             )
-        case name if name in BROKEN and not _says_what_broke(report, markers):
+        case name if name in BROKEN and not _says_what_broke(history, report, markers):
             text = f"{told}: it carries neither the first cause ({', '.join(markers)}) nor says that the worker is gone"
             yield _finding(text, Contract.EQUIVALENCE, report)
-        case "exit" | "signal" | "kill" | "tear_transfer" | "cut_channel" if not DEATH.search(
-            _statements(report)
+        case "exit" | "signal" | "kill" | "tear_transfer" | "cut_channel" if not _says_what_broke(
+            history, report, markers
         ):
             text = f"{told}: it does not say that the worker died"
             yield _finding(text, Contract.EQUIVALENCE, report)
@@ -121,21 +121,19 @@ def _raises(record: FaultRecord, markers: list[str]) -> bool:
 
 
 def _tells(report: Operation) -> bool:
-    return bool(MISMATCH.search(_statements(report)))
+    return bool(MISMATCH.search(statements(report)))
 
 
-def _says_what_broke(report: Operation, markers: list[str]) -> bool:
-    """Whether it tells why an item was not to be had, or that its sender or receiver ended of that."""
+def _says_what_broke(history: History, report: Operation, markers: list[str]) -> bool:
+    """Whether it tells why there is no answer: by the first cause, or that a worker has ended of that."""
     told = _everything(report)
-    return any(marker in told for marker in markers) or bool(DEATH.search(_statements(report)))
+    return any(marker in told for marker in markers) or says_gone(history, statements(report))
 
 
 def _naming(history: History, record: FaultRecord, report: Operation) -> Iterator[Finding]:
     """Whether worker, operation and kind of error are told: opinions, unless one is blamed that no fault has struck."""
     told = f"{named(report)} raised {error_message(report)}"
-    text = _message(report)
-    for marker in _markers(history, record):  # its words are the harness's, not the backend's
-        text = text.replace(marker, "")
+    text = without(message(report), markers_of(history, record.id))
     struck = {each.worker for each in history.fault_records if each.reached}
     others = _blamed(text, history) - struck
     if record.worker is not None and others and record.worker not in _named_indices(text):
@@ -160,7 +158,7 @@ def _repetition(
     history: History, record: FaultRecord, failed: list[Operation], report: Operation
 ) -> Iterator[Finding]:
     """Whether closing reports again what was reported."""
-    markers = _markers(history, record)
+    markers = markers_of(history, record.id)
     for op in failed[failed.index(report) + 1 :]:
         if op.op == "shutdown" and any(marker in _everything(op) for marker in markers):
             text = f"{named(op)} reports again what {named(report)} had reported"
@@ -190,26 +188,8 @@ def _events(history: History, record: FaultRecord) -> Iterable[Event]:
     return [e for e in history.of_kind(Kind.FAULT) if e.data.get("id") == record.id]
 
 
-def _markers(history: History, record: FaultRecord) -> list[str]:
-    found = (str(e.data["marker"]) for e in _events(history, record) if e.data.get("marker"))
-    return list(dict.fromkeys(found))
-
-
-def _message(operation: Operation) -> str:
-    error = operation.error
-    return "\n".join(map(str, (error.get("message", ""), *error.get("causes", ()))))
-
-
 def _everything(operation: Operation) -> str:
-    return f"{_message(operation)}\n{operation.error.get('traceback', '')}"
-
-
-def _statements(operation: Operation) -> str:
-    """Message, causes, types, and the traceback without the code that it quotes."""
-    error = operation.error
-    lines = str(error.get("traceback", "")).splitlines()
-    stated = [line for line in lines if line[:1].strip()]
-    return "\n".join((_message(operation), *map(str, error.get("bases", ())), *stated))
+    return f"{message(operation)}\n{operation.error.get('traceback', '')}"
 
 
 def _finding(text: str, contract: Contract, *operations: Operation) -> Finding:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from harness.checkers._errors import MISSING, UNHELPFUL, says_gone
 from harness.checkers._rows import rows_of
 from harness.checkers._shared import (
     ENDING_VERBS,
@@ -21,11 +21,6 @@ from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 
 NAME = "usable_after"
-FINISHED = re.compile(
-    r"clos(?:ed|ing)|died|dead|killed|exit|terminat|shut ?down|not alive|EOF|broken ?pipe|reset by peer",
-    re.IGNORECASE,
-)
-UNHELPFUL = frozenset({"AttributeError", "TypeError", "NameError", "AssertionError"})
 JUDGED = frozenset({"reset", "step", "recv"})
 
 
@@ -47,7 +42,11 @@ class _State:
 def check(history: History) -> Judgement:
     """Judge each valid call that follows a failed one."""
     judged = list(_judged(history))
-    findings = tuple(found for failed, call in judged if (found := _unusable(failed, call)))
+    findings = tuple(
+        _unusable(failed, call)
+        for failed, call in judged
+        if call.status != "ok" and not _says_that_it_is_over(history, call)
+    )
     return Judgement(findings=findings, judged=len(judged))
 
 
@@ -122,9 +121,7 @@ def _struck(history: History, call: Operation) -> set[int]:
     }
 
 
-def _unusable(failed: Operation, call: Operation) -> Finding | None:
-    if call.status == "ok" or _says_that_it_is_over(call):
-        return None
+def _unusable(failed: Operation, call: Operation) -> Finding:
     lost = "the results of the other envs are lost: " if call.op == "recv" else ""
     text = f"after {named(failed)} had failed, {lost}{named(call)} raised {error_message(call)}, "
     return Finding(
@@ -135,8 +132,9 @@ def _unusable(failed: Operation, call: Operation) -> Finding | None:
     )
 
 
-def _says_that_it_is_over(call: Operation) -> bool:
-    return call.error.get("type") not in UNHELPFUL and bool(FINISHED.search(error_message(call)))
+def _says_that_it_is_over(history: History, call: Operation) -> bool:
+    accident = call.error.get("type") in UNHELPFUL | MISSING
+    return not accident and says_gone(history, error_message(call))
 
 
 class _UsableChecker(AnswerChecker):

@@ -105,6 +105,19 @@ def test_an_error_that_does_not_say_that_the_worker_died_is_found():
     assert finding.contract is Contract.EQUIVALENCE
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "worker 1: step: no result within the deadline",
+        "worker 1: step: key 'terminated' is missing",
+        "worker 1: step: exited loop with stale id",
+    ],
+)
+def test_words_of_the_trade_do_not_say_that_the_worker_died(message: str):
+    (finding,) = raised(message, "signal")
+    assert finding.text.endswith("it does not say that the worker died")
+
+
 def test_words_in_the_code_that_a_traceback_quotes_do_not_count():
     quoted = "Traceback (most recent call last):\n  if self.closed: raise\nRuntimeError: no"
     (finding,) = raised("worker 1: step: no", "signal", traceback=quoted)

@@ -68,6 +68,53 @@ def test_an_attribute_error_says_nothing_whatever_its_words():
     assert len(CHECKER.check(pool.history(faults=RAISE)).findings) == 1
 
 
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [
+        ('key "terminated" not found in TensorDict', "KeyError"),
+        ('key "terminated" not found', "RuntimeError"),
+        ("no result within the deadline", "RuntimeError"),
+        ("exited loop with stale id", "RuntimeError"),
+        ("list of closed workers is too short", "IndexError"),
+        ("the enclosing loop is broken", "RuntimeError"),
+        ("a deadlock was avoided", "RuntimeError"),
+    ],
+)
+def test_words_of_the_trade_do_not_say_that_it_is_over(message, error):
+    pool = failed_step()
+    pool.recorder.fail(pool.recorder.invoke("reset"), message, error=error)
+    assert len(CHECKER.check(pool.history(faults=RAISE)).findings) == 1
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Trying to operate on `AsyncVectorEnv`, after a call to `close()`: it is closed",
+        "AsyncEnvPool worker process exited unexpectedly.",
+        "At least one process failed: worker 1 (exit code -9).",
+        "worker 1 was terminated",
+        "process 1 exited",
+        "[Errno 32] Broken pipe",
+        "the pool has been shut down",
+    ],
+)
+def test_an_end_is_told_in_many_words(message):
+    pool = failed_step()
+    pool.recorder.failing("reset", message)
+    assert CHECKER.check(pool.history(faults=RAISE)).findings == ()
+
+
+def test_words_of_the_fault_itself_do_not_say_that_it_is_over():
+    pool = HonestPool(num_envs=3)
+    pool.reset()
+    invoked = pool.recorder.invoke("step", actions=[1, 2, 3])
+    pool.recorder.fault("f1", "reached", worker=1, marker="the probe has died (f1)")
+    pool.recorder.fault("f1", "effect", worker=1)
+    pool.recorder.fail(invoked)
+    pool.recorder.failing("reset", "worker 1 failed in step: the probe has died (f1)")
+    assert len(CHECKER.check(pool.history(faults=RAISE)).findings) == 1
+
+
 def test_a_step_without_a_reset_after_the_failure_is_not_valid():
     pool = failed_step()
     pool.recorder.failing("step", "reset first", actions=[4, 5, 6])
