@@ -51,6 +51,12 @@ def is_timeout(operation: Operation) -> bool:
     return any(str(name).rpartition(".")[2] == "TimeoutError" for name in names)
 
 
+def timed_out_as_asked(history: History, operation: Operation) -> bool:
+    """Whether it is a receive with a timeout that has run out while a probe was held."""
+    timed = operation.op == "recv" and operation.arguments.get("timeout_s") is not None
+    return timed and is_timeout(operation) and is_under_fault(history, operation, HOLDING_FAULTS)
+
+
 def ended_ns(operation: Operation) -> int | None:
     """When it was completed, CLOCK_MONOTONIC in ns; None while open."""
     return None if operation.completed is None else operation.completed.ts_ns

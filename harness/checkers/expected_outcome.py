@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from harness.checkers._errors import UNHELPFUL
 from harness.checkers._shared import (
     EITHER,
     ENDING_VERBS,
-    HOLDING_FAULTS,
     ended_ns,
     error_message,
     fault_windows,
-    is_timeout,
     is_under_fault,
     named,
+    timed_out_as_asked,
 )
 from harness.model.history import FaultRecord, History, Operation
 from harness.model.scenario import Expected
@@ -58,11 +58,9 @@ def _failures(history: History, calls: Iterable[Operation], rule: str) -> list[F
 
 def _asked(history: History, operation: Operation) -> bool:
     """Whether raising is what this call was made for."""
-    if operation.arguments.get("defect") is not None or operation.arguments.get("refusable"):
-        return True
-    timed = operation.op == "recv" and operation.arguments.get("timeout_s") is not None
-    held = is_under_fault(history, operation, HOLDING_FAULTS)
-    return timed and held and is_timeout(operation)
+    refused = operation.arguments.get("refusable") and operation.error.get("type") not in UNHELPFUL
+    spoilt = operation.arguments.get("defect") is not None
+    return bool(spoilt or refused) or timed_out_as_asked(history, operation)
 
 
 def _in_converge(operation: Operation) -> bool:
@@ -75,11 +73,13 @@ def _is_before_faults(history: History, operation: Operation) -> bool:
 
 
 def _unanswered_faults(history: History, calls: list[Operation]) -> list[Finding]:
-    """Reached faults after which calls came, and none raised; what never ended is another's case."""
+    """Faults that struck, and after which calls came, and none raised; what never ended is another's case."""
     findings = []
     for record in history.fault_records:
         window = history.fault_window_ns(record.id)
-        if window is None or any(op.completed is None for op in history.operations):
+        if window is None or record.effect is None:
+            continue  # nobody can be asked to notice what had no effect
+        if any(op.completed is None for op in history.operations):
             continue
         later = [op for op in calls if (ended_ns(op) or 0) >= window[0]]
         if later and not any(op.status == "fail" for op in later):

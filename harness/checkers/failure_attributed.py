@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from harness.checkers._errors import markers_of, message, says_gone, statements, without
-from harness.checkers._shared import EITHER, ENDING_VERBS, ended_ns, error_message, named
+from harness.checkers._shared import (
+    EITHER,
+    ENDING_VERBS,
+    ended_ns,
+    error_message,
+    named,
+    timed_out_as_asked,
+)
 from harness.model.history import Event, FaultRecord, History, Kind, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
@@ -47,6 +54,8 @@ def check(history: History) -> Judgement:
 def _judge(history: History, record: FaultRecord, reached_ns: int) -> list[Finding]:
     """What is wrong with the report of one fault."""
     later = [op for op in history.operations if _ends_after(op, reached_ns)]
+    # What a stall was meant to do to a timed receive is no news of another fault.
+    later = [op for op in later if not timed_out_as_asked(history, op)]
     failed = [op for op in later if op.status == "fail"]
     report = _report(history, record, failed)
     if report is None:

@@ -132,6 +132,7 @@ def test_a_fault_after_which_a_call_raises_passes():
 def test_a_fault_after_which_no_call_raises_is_found():
     recorder = Recorder()
     recorder.fault("f1", "reached")
+    recorder.fault("f1", "effect")
     recorder.call("step")
     recorder.call("shutdown")
     assert found(recorder, "fails-bounded") == [
@@ -139,9 +140,18 @@ def test_a_fault_after_which_no_call_raises_is_found():
     ]
 
 
+def test_a_fault_that_was_reached_and_had_no_effect_wants_no_failure():
+    recorder = Recorder()
+    recorder.fault("f1", "reached")
+    recorder.call("step")
+    recorder.call("shutdown")
+    assert found(recorder, "fails-bounded") == []
+
+
 def test_a_fault_that_a_call_still_waits_on_is_left_to_another_checker():
     recorder = Recorder()
     recorder.fault("f1", "reached")
+    recorder.fault("f1", "effect")
     recorder.call("step")
     recorder.invoke("step")
     assert found(recorder, "fails-bounded") == []
@@ -209,6 +219,7 @@ def test_a_fault_after_which_nothing_was_called_was_not_to_be_answered():
     recorder = Recorder()
     recorder.call("step")
     recorder.fault("f1", "reached")
+    recorder.fault("f1", "effect")
     recorder.call("shutdown")
     assert found(recorder, "fails-bounded") == []
 
@@ -218,6 +229,14 @@ def test_a_call_that_a_pool_may_refuse_may_fail(outcome):
     recorder = Recorder()
     recorder.failing("recv", "nothing was sent", refusable=True)
     assert found(recorder, outcome, fault="stall") == []
+
+
+@pytest.mark.parametrize("error", ["AttributeError", "TypeError", "NameError", "AssertionError"])
+def test_an_accident_in_the_code_is_no_refusal(error):
+    recorder = Recorder()
+    invoked = recorder.invoke("recv", refusable=True)
+    recorder.fail(invoked, "'NoneType' object has no attribute 'get'", error=error)
+    assert len(found(recorder, "survives")) == 1
 
 
 def test_a_call_like_it_that_nobody_said_that_of_may_not():

@@ -229,6 +229,33 @@ def test_a_failure_of_another_fault_is_not_taken_for_this_ones():
     assert (texts(judgement), judgement.judged) == ([], 2)
 
 
+def timed_out_under_a_stall() -> Recorder:
+    """Env 0 is held, and env 1 fails while a receive with a timeout waits for both."""
+    recorder = Recorder()
+    recorder.call("send", actions=[1, 2])
+    invoked = recorder.invoke("recv", timeout_s=0.5, min_get=2)
+    recorder.fault("f1", "reached", worker=0)
+    recorder.fault("f2", "reached", worker=1, marker=MARKER)
+    recorder.fault("f2", "effect")
+    recorder.fail(invoked, "env 0 has not answered", error="TimeoutError", after_s=0.5)
+    recorder.fault("f1", "effect")
+    recorder.fault("f1", "healed")
+    return recorder
+
+
+def test_a_timeout_that_a_stall_was_to_cause_is_not_taken_for_the_report_of_another_fault():
+    recorder = timed_out_under_a_stall()
+    recorder.failing("recv", f"worker 1 failed in step: {MARKER}", timeout_s=None, min_get=2)
+    judgement = judged(recorder, faults=[("stall", "f1"), ("raise", "f2")])
+    assert (texts(judgement), judgement.judged) == ([], 1)
+
+
+def test_a_fault_that_was_not_told_in_time_before_the_close_need_not_be_reported():
+    recorder = timed_out_under_a_stall()
+    recorder.call("shutdown")
+    assert texts(judged(recorder, faults=[("stall", "f1"), ("raise", "f2")])) == []
+
+
 def test_a_fault_that_nobody_heard_of_is_found():
     recorder = struck()
     recorder.call("step", actions=[1, 2])
