@@ -48,11 +48,11 @@ class Requests:
             if operation.op == "send":
                 self._sent.setdefault(env, []).append(request)
 
-    def excuse(self) -> None:
-        """Whatever is outstanding may stay unanswered."""
+    def excuse(self, env: int | None = None) -> None:
+        """Whatever is outstanding, of this env or of all, may stay unanswered."""
         for queue in self._sent.values():
             for request in queue:
-                request.excused = True
+                request.excused |= env in (None, request.env)
 
     def drop(self) -> None:
         """Nothing that is outstanding can be answered any more."""

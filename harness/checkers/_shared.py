@@ -13,6 +13,23 @@ EITHER = POOL | WEIGHTS
 
 ENDING_VERBS = frozenset({"shutdown", "collect_garbage", "release", "leave"})
 HOLDING_FAULTS = frozenset({"stall", "stop", "hold_forward"})
+LOSING_FAULTS = frozenset(
+    {
+        "raise",
+        "exit",
+        "signal",
+        "kill",
+        "bad_reply",
+        "close_channel",
+        "cut_channel",
+        "fail_transfer",
+        "drop_transfer",
+        "truncate_transfer",
+        "unrebuildable_item",
+        "tear_transfer",
+    }
+)
+"""Those that may cost the answer to a request that they strike, whether or not a call fails."""
 
 
 class AnswerChecker(Checker):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.checkers._requests import Requests
 from harness.checkers._rows import Row, rows_of
-from harness.checkers._shared import HOLDING_FAULTS, POOL, AnswerChecker, is_timeout, named
+from harness.checkers._shared import LOSING_FAULTS, POOL, AnswerChecker, is_timeout, named
 from harness.model.history import Event, History, Kind, Operation
 from harness.model.probe import NO_ACTION
 from harness.model.verdict import Contract, Finding, Judgement
@@ -14,6 +14,7 @@ from harness.model.verdict import Contract, Finding, Judgement
 NAME = "routing"
 ASKING = frozenset({"step", "send"})
 ANSWERING = frozenset({"step", "recv", "rollout"})
+SHARED_CHILDREN = frozenset({"batched", "grouped"})  # payloads whose workers hold several envs
 
 
 class _Router:
@@ -27,7 +28,9 @@ class _Router:
         self._operations = {op.invoked.seq: op for op in history.operations} | {
             op.completed.seq: op for op in history.operations if op.completed is not None
         }
-        self._holding = {r.id for r in history.fault_records if r.name in HOLDING_FAULTS}
+        self._losing = {r.id: r for r in history.fault_records if r.name in LOSING_FAULTS}
+        # An env of its own in each worker, or several, which all answer through one.
+        self._alone = history.setup.get("payload") not in SHARED_CHILDREN
         self.judged = 0
 
     def findings(self) -> Iterator[Finding]:
@@ -38,11 +41,16 @@ class _Router:
                 case Kind.OK | Kind.FAIL | Kind.INFO if event.seq in self._operations:
                     yield from self._completed(self._operations[event.seq])
                 case Kind.FAULT if event.data["record"] in ("reached", "effect"):
-                    if event.data["id"] not in self._holding:
-                        self._requests.excuse()
+                    self._struck(event.data["id"])
                 case _:
                     pass
         yield from self._env_side()
+
+    def _struck(self, fault_id: str) -> None:
+        """What a fault can lose is what its worker owes; one that only delays loses nothing."""
+        record = self._losing.get(fault_id)
+        if record is not None:
+            self._requests.excuse(record.worker if self._alone else None)
 
     def _invoked(self, operation: Operation) -> None:
         if operation.op in ASKING:
