@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.model.history import History, Operation
-from harness.model.probe import FIELDS, WIDTH
+from harness.model.probe import FIELDS
 
 Leaf = Mapping[str, Any]
 FORM = ("kind", "shape", "dtype", "device")
 TOLD_MAX = 6  # differences of one call in one finding; the others only count
+_OBSERVATION = "observation"
 # The process that an env lives in, and what is computed from it: they differ between twins.
 _OWN = frozenset(FIELDS.index(name) for name in ("incarnation", "checksum"))
 
@@ -55,7 +56,8 @@ def values_differ(
         return None
     if order is not None and isinstance(theirs, list):
         theirs = [theirs[row] for row in order]
-    at = _first_difference(mine, theirs, ())
+    own = _OWN if key.rpartition("/")[2] == _OBSERVATION else frozenset()
+    at = _first_difference(mine, theirs, (), own)
     if at is None:
         return None
     place, mine, theirs = at
@@ -64,20 +66,24 @@ def values_differ(
 
 
 def _first_difference(
-    mine: Any, theirs: Any, place: tuple[int, ...]
+    mine: Any, theirs: Any, place: tuple[int, ...], own: frozenset[int]
 ) -> tuple[tuple[int, ...], Any, Any] | None:
-    """Where two nested lists differ first, and in what."""
+    """Where two nested lists differ first, and in what; `own`: entries of the innermost ones that may."""
     lists = isinstance(mine, list) and isinstance(theirs, list)
     if not lists or len(mine) != len(theirs):
-        return None if mine == theirs else (place, mine, theirs)
-    is_observation = len(mine) == WIDTH and not isinstance(mine[0], list)
+        return None if _same(mine, theirs) else (place, mine, theirs)
     for index, (one, other) in enumerate(zip(mine, theirs, strict=True)):
-        if is_observation and index in _OWN:
+        if index in own and not isinstance(one, list):
             continue
-        found = _first_difference(one, other, (*place, index))
+        found = _first_difference(one, other, (*place, index), own)
         if found is not None:
             return found
     return None
+
+
+def _same(mine: Any, theirs: Any) -> bool:
+    """Equal, or both no number."""
+    return bool(mine == theirs or (mine != mine and theirs != theirs))
 
 
 def _said(value: Any) -> str:

@@ -20,6 +20,7 @@ from harness.engine.components import COMPONENTS, Component
 from harness.engine.places import is_scenario
 from harness.engine.usage import UsageError
 from harness.model.scenario import Expect, Heal, Phase, Placement, Row, Scenario, cell_id
+from harness.ports.entries import Compare
 
 KINDS = ("do", "fault", "heal", "phase")
 UNKNOWN_KEY = "unexpected_keyword_argument"  # pydantic's name for it
@@ -86,6 +87,7 @@ def parse(plain: Mapping[str, Any], where: object) -> Scenario[Any, Any]:
     scenario = _with_ids(scenario)
     _check_matrix(scenario, component, where)
     _check_steps(scenario, component, where)
+    _check_comparisons(scenario, where)
     return scenario
 
 
@@ -259,6 +261,23 @@ def _check_steps(scenario: Scenario[Any, Any], component: Component, where: obje
         if during is not None and step.bound_s >= during.within_s:
             problem = f"below the deadline of what runs during it, {during.within_s:g} s"
             raise UsageError(where, f"steps[{i}].bound_s", f"{problem}, got {step.bound_s:g}")
+
+
+def _check_comparisons(scenario: Scenario[Any, Any], where: object) -> None:
+    """A twin makes the calls that are compared, and no others; it says what is an env's own of some payloads."""
+    verbs = [(i, step) for i, step in enumerate(scenario.steps) if hasattr(step, "do")]
+    if not any(isinstance(step, Compare) for _, step in verbs):
+        return
+    for i, step in verbs:
+        if step.do not in Compare.BESIDE:
+            known = ", ".join(sorted(Compare.BESIDE))
+            problem = f"where calls are compared there are only {known}, got {_shown(step.do)}"
+            raise UsageError(where, f"steps[{i}].do", problem)
+    for setup in _setups(scenario):
+        if setup.payload not in Compare.PAYLOADS:
+            known = ", ".join(sorted(Compare.PAYLOADS))
+            problem = f"what is compared is one of {known}, got {_shown(setup.payload)}"
+            raise UsageError(where, "setup.payload", problem)
 
 
 def _check_placement(

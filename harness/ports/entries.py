@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 Extras = Literal["none", "tensors", "objects", "reward"]
 Entry = Literal[
@@ -31,7 +31,14 @@ class Compare:
         entry: which one.
         mask: the envs that are reset, or that are sent a step; all if it is left out.
         overwrite: the caller writes over all that it got, as its owner may.
+        BESIDE: the verbs that may stand in a scenario beside it: others would move the pool and not its twin.
+        PAYLOADS: those whose observations tell which of their entries are an env's own.
     """
+
+    BESIDE: ClassVar[frozenset[str]] = frozenset(
+        {"compare", "idle", "mark", "open_beside", "close_beside", "shutdown", "leave"}
+    )
+    PAYLOADS: ClassVar[frozenset[str]] = frozenset({"plain", "special", "reused", "reward_array"})
 
     entry: Entry
     mask: tuple[bool, ...] | None = None

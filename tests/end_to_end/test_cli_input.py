@@ -42,6 +42,11 @@ BAD_FILES = {
         'do = "leave"',
         "steps[1].do: leave is the last step, 1 come after it",
     ),
+    "a verb that leaves the twin behind": (
+        "",
+        'do = "compare"\nentry = "step"',
+        "steps[0].do: where calls are compared there are only close_beside, compare, idle,",
+    ),
 }
 
 
@@ -55,6 +60,20 @@ def test_a_mistake_in_a_file_is_one_line_with_file_key_and_value(tmp_path: Path,
     assert len(done.errors) == 1
     assert str(path) in done.err
     assert expected in done.err
+
+
+def test_a_payload_that_cannot_be_compared_is_one_line(tmp_path: Path):
+    text = 'title = "x"\ncomponent = "pool"\n[setup]\npayload = "image"\n[[steps]]\ndo = "compare"\nentry = "step"'
+    done = harness(
+        "run",
+        write(tmp_path / "bad.toml", text),
+        "--backend",
+        SERIAL,
+        "--reports",
+        tmp_path,
+    )
+    assert (done.code, len(done.errors)) == (64, 1)
+    assert "setup.payload: what is compared is one of plain, reused, reward_array" in done.err
 
 
 BAD_PLACEMENTS = {

@@ -98,6 +98,31 @@ def test_the_step_of_an_env_is_compared():
     assert text.endswith("observation[0][0] is 1001, not 1000")
 
 
+def test_of_other_entries_no_column_is_an_envs_own():
+    """As many envs as an observation has entries: the third and seventh are those of its process."""
+    right = [float(env) for env in range(8)]
+    wrong = [*right[:2], -9.0, *right[3:6], -9.0, right[7]]
+    leaf = {"kind": "tensor", "shape": [8], "dtype": "float32", "device": "cpu"}
+    returned, wanted = ({REWARD: {**leaf, "values": values}} for values in (wrong, right))
+    (text,) = found(returned, wanted)
+    assert text.endswith("next/reward[2] is -9.0, not 2.0")
+
+
+def test_an_observation_with_more_entries_still_has_its_own():
+    specials = [float("nan"), float("inf")]
+    mine, theirs = (
+        {"observation": tensor([[*row, *specials] for row in described["observation"]["values"]])}
+        for described in (observation(pid=10), observation(pid=400))
+    )
+    assert found(mine, theirs, entry="reset") == []
+
+
+def test_no_number_is_the_same_as_no_number_only():
+    nan, one = (tensor([[value], [1.0]]) for value in (float("nan"), 1.0))
+    assert found({REWARD: nan}, {REWARD: nan}) == []
+    assert len(found({REWARD: nan}, {REWARD: one})) == 1
+
+
 def test_values_that_nobody_told_are_not_compared():
     untold = {**RIGHT, REWARD: {**RIGHT[REWARD], "values": None}}
     assert found(untold, RIGHT) == []
