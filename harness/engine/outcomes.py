@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.engine.judging import judge_directory
 from harness.model.run import CellResult, Confirmation
-from harness.model.verdict import Outcome, Verdict, worst
+from harness.model.verdict import Contract, Outcome, Verdict, worst
 
 CONFIRMS = "confirms.json"  # in the directory of a run that was done to confirm another
 
@@ -31,18 +31,33 @@ def suspicious(verdict: Verdict) -> bool:
 
 
 def confirmed(suspect: Run, alone: Run) -> Run:
-    """The suspect run if a run alone is red for time again, or worse; else nobody knows."""
+    """The suspect run if a run alone is red for time again, or worse.
+
+    Else what they show of leaks, which are no matter of time, or that the harness failed; else nobody knows.
+    """
     suspect = replace(suspect, alone=alone)
     if suspicious(alone.verdict) or alone.verdict.outcome in (Outcome.CRASH, Outcome.FAIL):
         return suspect
-    return doubted(suspect, f"time, 1 of 2: {suspect.verdict.reason}")
+    doubt = doubted(suspect, f"time, 1 of 2: {suspect.verdict.reason}")
+    stands = alone.verdict.outcome in (Outcome.HARNESS_ERROR, Outcome.LEAK)
+    worse = alone.verdict.outcome.precedence < doubt.verdict.outcome.precedence
+    return replace(alone, alone=alone) if stands and worse else doubt
 
 
 def doubted(suspect: Run, reason: str) -> Run:
-    """The suspect run as one that says nothing."""
-    return replace(
-        suspect, verdict=replace(suspect.verdict, outcome=Outcome.UNKNOWN, reason=reason)
-    )
+    """The suspect run as one that says nothing of time, and so nothing at all, or that something was left behind."""
+    verdict = suspect.verdict
+    left = [f for f in verdict.findings if f.leak and f.contract is not Contract.OPINION]
+    if verdict.outcome is Outcome.FAIL and left:
+        doubt = replace(
+            verdict,
+            outcome=Outcome.LEAK,
+            reason=f"{left[0].checker}: {left[0].text} ({reason})",
+            findings=tuple(f for f in verdict.findings if not f.time),
+        )
+    else:
+        doubt = replace(verdict, outcome=Outcome.UNKNOWN, reason=reason)
+    return replace(suspect, verdict=doubt)
 
 
 def mark_confirmation(directory: Path, suspect: Path) -> None:

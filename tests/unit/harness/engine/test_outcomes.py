@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.outcomes import Run, confirmed, summed_up
+from harness.engine.outcomes import Run, confirmed, doubted, summed_up
 from harness.model.run import CellResult
-from harness.model.verdict import Outcome, Verdict
+from harness.model.verdict import Contract, Finding, Outcome, Verdict
 from tests.unit.harness.report import sample
 
 ROOT = Path("run")
+LATE = Finding(checker="bounded_calls", text="late", contract=Contract.LIVENESS, time=True)
+LEFT = Finding(checker="no_leaks", text="left", contract=Contract.LIVENESS, leak=True)
 
 
-def run(number: int, outcome: Outcome) -> Run:
+def run(number: int, outcome: Outcome, *findings: Finding) -> Run:
     return Run(
-        verdict=Verdict(outcome=outcome, reason=f"reason {number}"),
+        verdict=Verdict(outcome=outcome, reason=f"reason {number}", findings=findings),
         directory=ROOT / "cells" / "a" / str(number),
         seconds=float(number),
     )
@@ -35,6 +37,29 @@ def test_a_hang_that_is_red_again_counts(alone: Outcome):
 def test_a_hang_that_does_not_come_again_is_unknown():
     found = result(Outcome.PASS)
     assert (found.outcome, found.reason) == (Outcome.UNKNOWN, "time, 1 of 2: reason 1")
+
+
+@pytest.mark.parametrize("alone", [Outcome.LEAK, Outcome.HARNESS_ERROR])
+def test_what_a_run_alone_shows_beside_time_counts(alone: Outcome):
+    found = result(alone)
+    assert (found.outcome, found.reason, found.directory) == (alone, "reason 2", "cells/a/2")
+
+
+@pytest.mark.parametrize("alone", [Outcome.PASS, Outcome.UNKNOWN, Outcome.LEAK])
+def test_a_leak_beside_a_doubtful_lateness_stays_a_leak(alone: Outcome):
+    suspect = run(1, Outcome.FAIL, LATE, LEFT)
+    verdict = confirmed(suspect, run(2, alone)).verdict
+    assert (verdict.outcome, verdict.findings) == (Outcome.LEAK, (LEFT,))
+    assert verdict.reason == "no_leaks: left (time, 1 of 2: reason 1)"
+
+
+def test_what_a_budget_left_no_time_to_confirm_is_unknown_but_for_its_leaks():
+    assert doubted(run(1, Outcome.FAIL, LATE), "no time").verdict.outcome is Outcome.UNKNOWN
+    assert doubted(run(1, Outcome.FAIL, LATE, LEFT), "no time").verdict.outcome is Outcome.LEAK
+
+
+def test_what_a_hang_leaves_behind_is_no_leak():
+    assert doubted(run(1, Outcome.HANG, LEFT), "no time").verdict.outcome is Outcome.UNKNOWN
 
 
 @pytest.mark.parametrize("alone", [Outcome.HANG, Outcome.PASS])
