@@ -87,11 +87,8 @@ def check(history: History) -> Judgement:
 
 
 def _growth(series: _Series, marks: list[Event]) -> Finding | None:
-    """Growth that does not end, nor slow down by half, and is more than is allowed in all."""
     values = [series.of(mark.data) for mark in marks]
-    first, *later = (after - before for before, after in pairwise(values))
-    steadily = first > 0 and all(2 * growth >= first for growth in later)
-    if not steadily or values[-1] - values[0] <= series.allowed:
+    if not (_grows_exactly(values) if series.allowed == 0 else _grows(values, series.allowed)):
         return None
     return Finding(
         checker=NAME,
@@ -100,6 +97,18 @@ def _growth(series: _Series, marks: list[Event]) -> Finding | None:
         events=tuple(mark.seq for mark in marks),
         leak=True,
     )
+
+
+def _grows_exactly(values: list[int]) -> bool:
+    """What is counted is all there by the second mark: a later maximum is growth, however slow."""
+    return values[-1] > values[1] and values[-1] == max(values)
+
+
+def _grows(values: list[int], allowed: int) -> bool:
+    """Growth that does not end, nor slow down by half, and is more than is allowed in all."""
+    first, *later = (after - before for before, after in pairwise(values))
+    steadily = first > 0 and all(2 * growth >= first for growth in later)
+    return steadily and values[-1] - values[0] > allowed
 
 
 def _in_flight(history: History) -> Iterator[tuple[Operation, int]]:

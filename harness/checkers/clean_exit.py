@@ -54,11 +54,13 @@ def _owed(history: History, leave: Operation) -> tuple[tuple[dict[str, int], ...
         case "exit":
             code = int(leave.arguments["code"])
             return ({"exit_code": code},), f"it called sys.exit({code})"
-        case "uncaught" if not failed:
+        case "uncaught" if not failed and any(each.effect for each in history.fault_records):
             # Nothing was raised where something should have been: a script that goes wrong says so.
             return (
                 {"exit_code": 1},
             ), "a call that a fault has hit is to raise, and nobody catches it"
+        case "uncaught" if not failed:
+            return ({"exit_code": 0},), "nothing was raised, nor was anything to be"
         case "uncaught" if failed[-1].error.get("type") == "KeyboardInterrupt":
             return INTERRUPTED, "an interrupt was left uncaught"
         case _:
@@ -85,7 +87,8 @@ def _noise(history: History, seen: Event, leaves: list[Operation]) -> Iterator[F
         return
     count = int(seen.data["stderr"]["tracebacks"])
     told = any(op.arguments["how"] in SPEAKING for op in leaves)
-    allowed = 1 if told or history.faults else 0
+    interrupted = bool(history.faults) and not _killed(history)
+    allowed = 1 if told or interrupted else 0
     if count > allowed:
         raised = seen.data["stderr"]["raised"]
         example = f", one of {raised[-1]}" if raised else ""
@@ -97,9 +100,12 @@ def _noise(history: History, seen: Event, leaves: list[Operation]) -> Iterator[F
 
 def _printed(history: History, text: str, seen: Event) -> Finding:
     """Workers of an owner that was killed have nobody left to tell: what they print is a matter of taste."""
-    killed = history.ending.signal in KILLED
-    contract = Contract.OPINION if killed else Contract.EQUIVALENCE
+    contract = Contract.OPINION if _killed(history) else Contract.EQUIVALENCE
     return Finding(checker=NAME, text=text, contract=contract, events=(seen.seq,))
+
+
+def _killed(history: History) -> bool:
+    return history.ending.signal in KILLED
 
 
 CHECKER = LeavingChecker(name=NAME, components=EITHER, check=check)

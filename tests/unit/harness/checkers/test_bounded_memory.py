@@ -65,7 +65,21 @@ def test_more_and_more_of_what_has_a_name_is_found(kind: str, text: str):
     assert texts(CHECKER.check(marked({}, {}, {}, **{kind: 2}).history())) == [text]
 
 
-@pytest.mark.parametrize("values", [(9, 20, 20), (9, 20, 19), (20, 19, 30), (9, 20, 22)], ids=str)
+@pytest.mark.parametrize(
+    "values",
+    [(20, 30, 31), (20, 30, 33, 36, 39), (20, 20, 30), (20, 22, 22, 24, 24, 26), (20, 19, 30)],
+    ids=str,
+)
+def test_what_is_counted_may_not_grow_at_all_after_the_second_mark(values: tuple[int, ...]):
+    judgement = CHECKER.check(marked(*({"fds": value} for value in values)).history())
+    assert texts(judgement) == [
+        f"file descriptors grow from mark to mark: {', '.join(map(str, values))}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "values", [(9, 20, 20), (9, 20, 19), (9, 20, 25, 20), (9, 20, 25, 22)], ids=str
+)
 def test_growth_that_comes_to_an_end_is_none(values: tuple[int, ...]):
     judgement = CHECKER.check(marked(*({"fds": value} for value in values)).history())
     assert texts(judgement) == []

@@ -64,8 +64,19 @@ def test_a_process_that_never_ends_is_found():
 
 
 def test_a_worker_that_died_must_not_end_in_exit_code_0_when_nothing_was_raised():
-    (finding,) = judge(left("uncaught", exit_code=0), ("signal", "f1")).findings
+    recorder = Recorder()
+    recorder.fault("f1", "effect")
+    recorder.ok(recorder.invoke("leave", how="uncaught", code=None), exit_code=0)
+    (finding,) = judge(recorder, ("signal", "f1")).findings
     assert "a call that a fault has hit is to raise" in finding.text
+
+
+@pytest.mark.parametrize(("ended", "passes"), [(0, True), (1, False)])
+def test_where_no_fault_has_struck_nothing_is_to_be_raised(ended: int, *, passes: bool):
+    recorder = Recorder()
+    recorder.fault("f1", "armed")
+    recorder.ok(recorder.invoke("leave", how="uncaught", code=None), exit_code=ended)
+    assert (judge(recorder, ("signal", "f1")).findings == ()) is passes
 
 
 @pytest.mark.parametrize(("ended", "passes"), [(1, True), (0, False)])
@@ -122,6 +133,12 @@ def test_a_traceback_a_worker_is_found():
 
 def test_what_workers_of_a_killed_owner_print_is_a_matter_of_taste():
     (finding,) = judge(interrupted(2), ("signal_owner", "f1"), ending=Ending(signal=9)).findings
+    assert finding.contract is Contract.OPINION
+
+
+def test_no_traceback_is_owed_where_a_signal_has_ended_the_owner():
+    (finding,) = judge(interrupted(1), ("signal_owner", "f1"), ending=Ending(signal=15)).findings
+    assert finding.text == "1 tracebacks on stderr instead of 0"
     assert finding.contract is Contract.OPINION
 
 
