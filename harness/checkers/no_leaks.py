@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from harness.checkers._leaving import aftermath
 from harness.checkers._shared import EITHER
 from harness.model.history import Event, History, Kind
 from harness.model.verdict import Contract, Finding, Judgement
@@ -39,10 +40,16 @@ def check(history: History) -> Judgement:
         ]
     elif history.left_as_asked:  # which of its processes go on living is another checker's case
         judged += 1
+        # Whom a signal ended cannot remove files; names are for the resource tracker, which outlives it.
+        kinds = ("shm",) if history.ending.signal is not None else ("shm", "file")
         findings += [
             Finding(checker=NAME, text=text, contract=contract, leak=True)
-            for text in _left_over(history, "shm")
+            for text in _left_over(history, *kinds)
         ]
+    findings += [
+        Finding(checker=NAME, text=text, contract=contract, events=evidence, leak=True)
+        for text, evidence in _cleaned_up(history)
+    ]
     return Judgement(findings=tuple(findings), judged=judged)
 
 
@@ -74,6 +81,15 @@ def _left_over(history: History, *only: str) -> list[str]:
         for left in history.leftovers
         if not only or left.kind in only
     ]
+
+
+def _cleaned_up(history: History) -> Iterable[tuple[str, tuple[int, ...]]]:
+    """What was gone in the end only because Python's resource tracker found it forgotten."""
+    seen = aftermath(history)
+    if seen is None or history.ending.signal is not None or history.ending.ended_by_us:
+        return
+    for told in seen.data["stderr"].get("tracked", ()):
+        yield f"left to the resource tracker: {told}", (seen.seq,)
 
 
 def _census(history: History, op: str) -> Event | None:

@@ -21,6 +21,7 @@ _CHAINED = re.compile(
 )
 _IGNORED = re.compile(r"^Exception ignored .*$", re.MULTILINE)
 _OF_IGNORED = re.compile(r"^Exception ignored .*\nTraceback", re.MULTILINE)
+_TRACKED = re.compile(r"resource_tracker: (There appear to be .*)$", re.MULTILINE)
 _RAISED = re.compile(r"^(?:[\w.]+(?:Error|Exception|Exit|Interrupt)\b.*)$", re.MULTILINE)
 
 
@@ -87,7 +88,10 @@ class Survivors:
 
 
 def summary(printed: bytes) -> dict[str, Any]:
-    """What a judge wants to know of a cell's stderr: tracebacks (a chain is one) and, apart, ignored exceptions."""
+    """What a judge wants to know of a cell's stderr.
+
+    Tracebacks (a chain is one) and, apart, ignored exceptions; and what Python's resource tracker had to clean up.
+    """
     text = printed.decode(errors="replace")
     extra = len(_CHAINED.findall(text)) + len(_OF_IGNORED.findall(text))
     tracebacks = len(_TRACEBACK.findall(text)) - extra
@@ -96,6 +100,7 @@ def summary(printed: bytes) -> dict[str, Any]:
         "tracebacks": max(0, tracebacks),
         "raised": _shown(_RAISED, text),
         "ignored": _shown(_IGNORED, text),
+        "tracked": _shown(_TRACKED, text),
     }
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.checkers.no_leaks import CHECKER
-from harness.model.history import Ending, Leftover
+from harness.model.history import Ending, Kind, Leftover
 from harness.model.verdict import Contract
 from tests.unit.harness.checkers.histories import Recorder, contracts, texts
 
@@ -87,6 +89,47 @@ def test_what_outlives_the_driver_is_found():
     ]
     assert all(finding.leak for finding in judgement.findings)
     assert judgement.judged == 3
+
+
+def left(ending: Ending, *tracked: str) -> Recorder:
+    """A script that has ended without closing."""
+    recorder = Recorder()
+    ended = {"exit_code": 0} if ending.signal is None else {"signal": ending.signal}
+    recorder.ok(recorder.invoke("leave", how="return", code=None), **ended)
+    said = {"bytes": 0, "tracebacks": 0, "raised": [], "ignored": [], "tracked": list(tracked)}
+    recorder.write(Kind.NOTE, "aftermath", role="guardian", bound_s=10.0, processes=[], stderr=said)
+    return recorder
+
+
+def test_who_leaves_without_closing_leaves_no_names_and_no_files():
+    ending = Ending(exit_code=0)
+    history = left(ending).history(leftovers=LEFTOVERS, ending=ending)
+    assert texts(CHECKER.check(history)) == [
+        "in shared memory, the name psm_1 was still there after the driver had left",
+        "the temporary file lock was still there after the driver had left",
+    ]
+
+
+def test_whom_a_signal_has_ended_may_leave_files():
+    ending = Ending(signal=9)
+    recorder = left(ending)
+    recorder.fault("f1", "effect")
+    history = recorder.history(faults=[("signal_owner", "f1")], leftovers=LEFTOVERS, ending=ending)
+    killed = replace(history, faults=({"fault": "signal_owner", "id": "f1", "signal": "KILL"},))
+    assert texts(CHECKER.check(killed)) == [
+        "in shared memory, the name psm_1 was still there after the driver had left"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ending", "found"),
+    [(Ending(exit_code=0), 1), (Ending(exit_code=0, finished=True), 1), (Ending(signal=9), 0)],
+)
+def test_what_the_resource_tracker_had_to_clean_up_was_left_behind(ending: Ending, found: int):
+    told = "There appear to be 1 leaked shared_memory objects to clean up at shutdown"
+    findings = CHECKER.check(left(ending, told).history(ending=ending)).findings
+    assert [each.text for each in findings] == [f"left to the resource tracker: {told}"] * found
+    assert all(each.leak for each in findings)
 
 
 def test_of_many_things_left_behind_the_first_are_named():

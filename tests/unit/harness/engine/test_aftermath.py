@@ -72,3 +72,9 @@ def test_tracebacks_are_counted_by_what_was_raised(printed: str, tracebacks: int
 def test_ignored_exceptions_are_repeated():
     said = summary(f"Exception ignored in: <f>\n{HEAD}EOFError: \n".encode())
     assert (said["ignored"], said["raised"]) == (["Exception ignored in: <f>"], ["EOFError: "])
+
+
+def test_what_the_resource_tracker_cleans_up_is_repeated():
+    told = "There appear to be 1 leaked shared_memory objects to clean up at shutdown"
+    printed = f"resource_tracker.py:254: UserWarning: resource_tracker: {told}\n  warnings.warn(\n"
+    assert summary(printed.encode())["tracked"] == [told]
