@@ -11,6 +11,8 @@ POOL = frozenset({"pool"})
 WEIGHTS = frozenset({"weights"})
 EITHER = POOL | WEIGHTS
 
+BUILDING_VERBS = frozenset({"construct", "replace", "rebuild"})
+"""After one of them the object is another one than before."""
 ENDING_VERBS = frozenset({"shutdown", "collect_garbage", "release", "leave"})
 HOLDING_FAULTS = frozenset({"stall", "stop", "hold_forward"})
 LOSING_FAULTS = frozenset(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.checkers._rows import Row, rows_of
+from harness.checkers._shared import BUILDING_VERBS
 from harness.model.history import History, Kind, Operation
 from harness.model.probe import NO_ACTION, Observation
 
@@ -115,7 +116,7 @@ class _Walk:
             self._forget()
 
     def _completed(self, operation: Operation) -> Iterator[Move]:
-        if operation.op in ("replace", "rebuild", "shutdown"):
+        if operation.op in BUILDING_VERBS or operation.op == "shutdown":
             self._envs = {index: _Env() for index in self._envs}
         elif operation.status != "ok" or operation.op in ("rollout", "compare"):
             if operation.op == "reset_where":

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from harness.checkers._rows import rows_of
-from harness.checkers._shared import POOL, named
+from harness.checkers._shared import BUILDING_VERBS, POOL, named
 from harness.model.history import Event, History, Kind, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
 
 NAME = "bounded_memory"
 MARKS_MIN = 3  # growth is seen from one interval to the next
-EMPTYING = frozenset({"construct", "replace", "rebuild", "reset", "shutdown"})
+EMPTYING = BUILDING_VERBS | {"reset", "shutdown"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

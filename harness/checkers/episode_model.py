@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.checkers._rows import Row, rows_of
-from harness.checkers._shared import POOL, AnswerChecker, named
+from harness.checkers._shared import BUILDING_VERBS, POOL, AnswerChecker, named
 from harness.checkers._transitions import Model
 from harness.checkers._walk import PassedOver, Restart, Transition, moves
 from harness.model.history import History, Operation
@@ -60,7 +60,7 @@ def _collected(
     judged = []
     latest: dict[int, Observation] = {}
     for op in operations:
-        if op.op in ("replace", "rebuild"):
+        if op.op in BUILDING_VERBS:
             latest.clear()  # the next pool's envs count from their own beginning
         if op.op != "rollout" or op.status != "ok":
             continue

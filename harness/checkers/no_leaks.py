@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.checkers._leaving import aftermath
-from harness.checkers._shared import EITHER
+from harness.checkers._shared import BUILDING_VERBS, EITHER, named
 from harness.model.history import Event, History, Kind
 from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
@@ -21,36 +21,35 @@ LISTED_MAX = 20
 
 def check(history: History) -> Judgement:
     """Compare the two censuses, and look at what was there after the driver had left."""
-    contract = _contract(history)
-    findings: list[Finding] = []
+    found: list[tuple[str, tuple[int, ...]]] = []
     judged = 0
     opening, closing = (_census(history, op) for op in ("opening", "closing"))
     if opening is not None and closing is not None:
         judged += 1
         evidence = (opening.seq, closing.seq)
-        findings += [
-            Finding(checker=NAME, text=text, contract=contract, events=evidence, leak=True)
-            for text in _excess(opening.data, closing.data)
-        ]
+        found += [(text, evidence) for text in _excess(opening.data, closing.data)]
     if _left_by_itself(history):
         judged += len(history.leftovers)
-        findings += [
-            Finding(checker=NAME, text=text, contract=contract, leak=True)
-            for text in _left_over(history)
-        ]
+        found += [(text, ()) for text in _left_over(history)]
     elif history.left_as_asked:  # which of its processes go on living is another checker's case
         judged += 1
         # Whom a signal ended cannot remove files; names are for the resource tracker, which outlives it.
         kinds = ("shm",) if history.ending.signal is not None else ("shm", "file")
-        findings += [
-            Finding(checker=NAME, text=text, contract=contract, leak=True)
-            for text in _left_over(history, *kinds)
-        ]
-    findings += [
-        Finding(checker=NAME, text=text, contract=contract, events=evidence, leak=True)
-        for text, evidence in _cleaned_up(history)
-    ]
-    return Judgement(findings=tuple(findings), judged=judged)
+        found += [(text, ()) for text in _left_over(history, *kinds)]
+    found += _cleaned_up(history)
+    return Judgement(findings=tuple(_findings(history, found)), judged=judged)
+
+
+def _findings(history: History, found: list[tuple[str, tuple[int, ...]]]) -> Iterable[Finding]:
+    """What is left, with why nobody can close it where that is so."""
+    contract = _contract(history)
+    unbuilt = [op for op in history.operations if op.op in BUILDING_VERBS and op.status == "fail"]
+    for text, evidence in found:
+        why, shown = "", evidence
+        if unbuilt:
+            why = f"{named(unbuilt[-1])} raised, and nobody can close what it left: "
+            shown = (*unbuilt[-1].events, *evidence)
+        yield Finding(checker=NAME, text=why + text, contract=contract, events=shown, leak=True)
 
 
 def _contract(history: History) -> Contract:

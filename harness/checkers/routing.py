@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 from harness.checkers._requests import Requests
 from harness.checkers._rows import Row, rows_of
-from harness.checkers._shared import LOSING_FAULTS, POOL, AnswerChecker, is_timeout, named
+from harness.checkers._shared import (
+    BUILDING_VERBS,
+    LOSING_FAULTS,
+    POOL,
+    AnswerChecker,
+    is_timeout,
+    named,
+)
 from harness.model.history import Event, History, Kind, Operation
 from harness.model.probe import NO_ACTION
 from harness.model.verdict import Contract, Finding, Judgement
@@ -59,7 +66,7 @@ class _Router:
             self._requests.excuse()
 
     def _completed(self, operation: Operation) -> Iterator[Finding]:
-        if operation.op in ("replace", "rebuild", "shutdown"):
+        if operation.op in BUILDING_VERBS or operation.op == "shutdown":
             self._requests.drop()
         elif operation.status != "ok":
             # A receive that was merely late loses nothing: what it did not get is still to come.

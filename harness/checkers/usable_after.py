@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from harness.checkers._errors import MISSING, UNHELPFUL, says_gone
 from harness.checkers._rows import rows_of
 from harness.checkers._shared import (
+    BUILDING_VERBS,
     ENDING_VERBS,
     HOLDING_FAULTS,
     POOL,
@@ -54,7 +55,7 @@ def _judged(history: History) -> Iterator[tuple[Operation, Operation]]:
     """Pairs of a failed call and a valid one after it, which no further fault has hit."""
     state = _State()
     for call in history.operations:
-        if call.op in ENDING_VERBS | {"construct", "replace", "rebuild"}:
+        if call.op in ENDING_VERBS | BUILDING_VERBS:
             state = _State()
             if call.op in ENDING_VERBS:
                 return  # what comes after a close is not valid

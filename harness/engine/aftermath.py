@@ -21,7 +21,7 @@ _CHAINED = re.compile(
 )
 _IGNORED = re.compile(r"^Exception ignored .*$", re.MULTILINE)
 _OF_IGNORED = re.compile(r"^Exception ignored .*\nTraceback", re.MULTILINE)
-_TRACKED = re.compile(r"resource_tracker: (There appear to be .*)$", re.MULTILINE)
+_TRACKED = re.compile(r"resource_tracker: (There appear to be \d.*)$", re.MULTILINE)
 _RAISED = re.compile(r"^(?:[\w.]+(?:Error|Exception|Exit|Interrupt)\b.*)$", re.MULTILINE)
 
 

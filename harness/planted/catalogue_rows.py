@@ -148,7 +148,7 @@ PLANTED_ROWS: tuple[PlantedBug, ...] = (
     ),
     _bug(
         "nothing_ended_unbuilt",
-        "idempotent_close",
+        "no_leaks",
         _rows("env_fails_at_construction", _EITHER)
         | _rows("env_hangs_at_construction", _ONE)
         | _rows("worker_exits_at_construction", _ONE)

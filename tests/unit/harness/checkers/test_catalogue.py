@@ -61,7 +61,6 @@ def test_a_backend_that_could_not_be_built_is_not_asked_for_answers(component):
     assert applicable == [
         "bounded_calls",
         "bounded_shutdown",
-        "idempotent_close",
         "no_leaks",
         "expected_outcome",
     ]

@@ -91,6 +91,29 @@ def test_what_outlives_the_driver_is_found():
     assert judgement.judged == 3
 
 
+@pytest.mark.parametrize("op", ["construct", "replace"])
+def test_what_a_failed_constructor_leaves_is_found(op):
+    recorder = Recorder()
+    recorder.census("opening")
+    recorder.failing(op)
+    recorder.census("closing", threads=["MainThread", "env-0"])
+    (finding,) = CHECKER.check(recorder.history()).findings
+    assert finding.leak
+    assert finding.text == (
+        f"{op} (request 1) raised, and nobody can close what it left: "
+        "threads left behind: 1 more named env-0"
+    )
+
+
+def test_a_failed_constructor_that_leaves_nothing_passes():
+    recorder = Recorder()
+    recorder.census("opening")
+    recorder.failing("construct")
+    recorder.census("closing")
+    judgement = CHECKER.check(recorder.history())
+    assert (texts(judgement), judgement.judged) == ([], 1)
+
+
 def left(ending: Ending, *tracked: str) -> Recorder:
     """A script that has ended without closing."""
     recorder = Recorder()
