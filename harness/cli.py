@@ -168,14 +168,14 @@ def _point(link: Path, root: Path) -> None:
 def _announce(record: RunRecord, root: Path) -> None:
     counts = {o: sum(cell.outcome is o for cell in record.cells) for o in Outcome}
     words = ", ".join(f"{n} {o.value}" for o, n in counts.items() if n) or "no cells"
-    listed = sum(cell.expected is cell.outcome for cell in record.cells)
+    listed = sum(cell.outcome in cell.listed for cell in record.cells)
     click.echo(f"{words}; {listed} as listed")
     if not any(cell.outcome is not Outcome.UNSUPPORTED for cell in record.cells):
         click.echo("nothing was judged: no backend declares what these rows need")
     for cell in record.cells:
         where = standing(cell)
         if where is Standing.BETTER:
-            click.echo(f"listed as {cell.expected}, but now {cell.outcome.value}: {cell.id}")
+            click.echo(f"listed as {cell.listed_as}, but now {cell.outcome.value}: {cell.id}")
         elif where in DIFFERS:
             click.echo(f"{cell.outcome.value} {cell.id}: {cell.reason}\n  {cell.replay}")
     click.echo(f"report: {root / 'index.html'}")

@@ -34,26 +34,31 @@ class Entries:
         env: the outermost env.
         pool: the bare pool.
         setup: of the row.
-        rollout: a rollout of so many steps of each env, through the host.
     """
 
-    def __init__(self, env: Any, pool: Any, setup: PoolSetup, rollout: Rollout) -> None:
+    def __init__(self, env: Any, pool: Any, setup: PoolSetup) -> None:
         self._env = env
         self._pool = pool
         self._setup = setup
-        self._rollout = rollout
         self._root: Any = None
         self._reward: Any = torch.zeros(setup.num_envs, 1)
 
-    def enter(self, entry: Entry, actions: Floats, mask: Bools, *, overwrite_it: bool) -> Entered:
-        """Make the call, then take its result for where the next one goes on."""
+    def enter(
+        self, entry: Entry, actions: Floats, mask: Bools, rollout: Rollout, *, overwrite_it: bool
+    ) -> Entered:
+        """Make the call, then take its result for where the next one goes on.
+
+        `rollout` makes one of so many steps of each env, through the host: it is given with each call,
+        because whoever kept it would lie in a cycle with the pool.
+        """
         asked = np.flatnonzero(mask).tolist()
         if entry == "specs":
             specs = self._specs()
             return Entered(returned=specs, promised=specs)
         given = self._given(entry, actions, mask, asked)
         before = None if given is None else described(given)
-        returned = self._call(entry, given, asked)
+        is_rollout = entry == "rollout"
+        returned = rollout(ROLLOUT_STEPS) if is_rollout else self._call(entry, given, asked)
         after = None if given is None else described(given)
         told = self._described(entry, returned)
         promised = self._promised(entry, len(asked))
@@ -123,12 +128,10 @@ class Entries:
                 )  # the others mean nothing
             case "private_step":
                 return self._env._step(given)  # noqa: SLF001 - what transforms and collectors call
-            case "rollout":
-                return self._rollout(ROLLOUT_STEPS)
             case "rand_action":
                 return self._env.rand_action(given)
-            case "specs":
-                raise AssertionError("specs are read, not called")
+            case "specs" | "rollout":
+                raise AssertionError(f"{entry} is no call of the pool with the caller's data")
         assert_never(entry)
 
     def _async(self, entry: Entry, given: Any, asked: list[int]) -> Any:

@@ -170,7 +170,7 @@ class TensorDictPool:
         self._collector: Any = None
         self._batches: Any = None
         self._root: Any = None
-        self._entries = dialect.entries(self._env, self._pool, setup, self._batch_of)
+        self._entries = dialect.entries(self._env, self._pool, setup)
 
     def reset(self) -> Batch:
         """Reset every env."""
@@ -207,7 +207,7 @@ class TensorDictPool:
 
     def enter(self, entry: Entry, actions: Floats, mask: Bools, *, overwrite: bool) -> Entered:
         """One call of an entry point by name."""
-        return self._entries.enter(entry, actions, mask, overwrite_it=overwrite)
+        return self._entries.enter(entry, actions, mask, self._batch_of, overwrite_it=overwrite)
 
     def rollout(self, frames: int) -> Batch:
         """The next batch of a `Collector`, which the first call builds."""

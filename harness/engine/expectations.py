@@ -24,17 +24,23 @@ class Listed:
 
     Attributes:
         cell: the cell's id without the backend.
-        outcome: what it comes to.
+        outcome: what it comes to; several where a race in the backend decides, which the reason says.
         reason: why, with the public reference if there is one.
         expires: the backend's version from which it no longer holds.
         confirmed: the script below `reports/confirmed` that shows it without the harness; empty if none does.
     """
 
     cell: str
-    outcome: Outcome
+    outcome: Outcome | tuple[Outcome, ...]
     reason: str
     expires: str
     confirmed: str = ""
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What it may come to, the worst first."""
+        several = self.outcome if isinstance(self.outcome, tuple) else (self.outcome,)
+        return tuple(sorted(several, key=lambda each: each.precedence))
 
 
 Expectations = Mapping[str, Listed]
@@ -66,13 +72,17 @@ def _validated(plain: Mapping[str, Any], path: Path) -> tuple[Listed, ...]:
     if unknown:
         raise UsageError(path, min(unknown), "unknown key, only cells is known")
     try:
-        return form.validate_json(json.dumps(plain.get("cells", [])), strict=True)
+        listed = form.validate_json(json.dumps(plain.get("cells", [])), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = "cells" + "".join(
             f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
         )
         raise UsageError(path, key, f"{first['msg']}, got {first['input']!r}") from None
+    for number, each in enumerate(listed):
+        if not each.outcomes:
+            raise UsageError(path, f"cells[{number}].outcome", "at least one outcome, got []")
+    return listed
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -110,11 +120,13 @@ def write(cells: Iterable[CellResult], backend: str, expires: str) -> str:
     """A file that lists what a run found, to be given its reasons by hand."""
     parts = [f"# Known outcomes of {backend}. Every entry has a reason and expires."]
     for cell in cells:
-        if cell.outcome in (Outcome.PASS, Outcome.UNSUPPORTED):
+        racy = len(cell.listed) > 1 and cell.outcome in cell.listed
+        if cell.outcome in (Outcome.PASS, Outcome.UNSUPPORTED) and not racy:
             continue
         name = cell.id.rpartition("@")[0]
         reason = cell.expected_reason or cell.reason
-        lines = {"cell": name, "outcome": cell.outcome.value, "reason": reason, "expires": expires}
+        outcome = list(cell.listed) if racy else cell.outcome.value
+        lines = {"cell": name, "outcome": outcome, "reason": reason, "expires": expires}
         body = "\n".join(f"{key} = {json.dumps(value)}" for key, value in lines.items())
         parts.append(f"[[cells]]\n{body}")
     return "\n\n".join(parts) + "\n"

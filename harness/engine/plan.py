@@ -161,7 +161,8 @@ def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
         seconds=0.0,
         replay=replay_line(cell, loaded.path, column.wanted, options),
         level=2 if any(hasattr(fault, "during") for fault in request.faults()) else 3,
-        expected=known.outcome if known else None,
+        expected=known.outcomes[0] if known else None,
+        expected_also=known.outcomes[1:] if known else (),
         expected_reason=known.reason if known else None,
     )
     return Job(

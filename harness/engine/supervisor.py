@@ -216,7 +216,7 @@ class Supervisor:
 
     @staticmethod
     def _needs_confirmation(job: Job, verdict: Verdict) -> bool:
-        known = verdict.outcome is job.blank.expected or not job.confirm
+        known = verdict.outcome in job.blank.listed or not job.confirm
         return suspicious(verdict) and not known
 
     def _accept(self, job: Job, run: Run) -> None:

@@ -67,7 +67,8 @@ class CellResult:
         expect: what the scenario expects.
         hang: how a HANG looked.
         runs: how often each outcome came, with `n`.
-        expected: the outcome listed for it in the expectation file, if any.
+        expected: the outcome listed for it in the expectation file, if any: the worst of several.
+        expected_also: the others, where a race in the backend decides.
         expected_reason: the reason given there.
         level: what the determinism rests on (1 pure, 2 sequence points, 3 seeded plan).
         findings: of the run that counts.
@@ -94,12 +95,23 @@ class CellResult:
     hang: Hang | None = None
     runs: Mapping[str, int] = field(default_factory=dict)
     expected: Outcome | None = None
+    expected_also: tuple[Outcome, ...] = ()
     expected_reason: str | None = None
     findings: tuple[Finding, ...] = ()
     checkers: tuple[CheckerReport, ...] = ()
     faults: tuple[FaultRecord, ...] = ()
     directory: str | None = None
     confirmation: Confirmation | None = None
+
+    @property
+    def listed(self) -> tuple[Outcome, ...]:
+        """The outcomes listed for it, the worst first."""
+        return () if self.expected is None else (self.expected, *self.expected_also)
+
+    @property
+    def listed_as(self) -> str:
+        """Those in words: `HANG or PASS`."""
+        return " or ".join(self.listed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

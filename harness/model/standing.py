@@ -14,7 +14,7 @@ class Standing(StrEnum):
     EXPECTED = "as expected"
     """PASS or UNSUPPORTED, and nothing else is listed."""
     LISTED = "as listed"
-    """The outcome that the expectation file lists."""
+    """The outcome that the expectation file lists, or one of those."""
     BETTER = "better than listed"
     """Later in the order of outcomes than the listed one, or UNSUPPORTED: the list is out of date."""
     INCONCLUSIVE = "inconclusive"
@@ -31,7 +31,7 @@ DIFFERS = frozenset({Standing.WORSE, Standing.INCONCLUSIVE, Standing.BETTER, Sta
 def standing(cell: CellResult) -> Standing:
     """Compare a cell's outcome with its listed one, as the run's exit code does."""
     listed = cell.expected
-    if cell.outcome is listed:
+    if cell.outcome in cell.listed:
         return Standing.LISTED
     if cell.outcome is Outcome.HARNESS_ERROR:
         return Standing.HARNESS

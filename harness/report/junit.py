@@ -82,7 +82,7 @@ def _why_skipped(cell: CellResult) -> str:
     reason = one_line(cell.expected_reason or "listed without a reason")
     if standing(cell) is Standing.LISTED:
         return f"expected: {reason}"
-    return f"{cell.outcome}, better than the expected {cell.expected}: {reason}"
+    return f"{cell.outcome}, better than the expected {cell.listed_as}: {reason}"
 
 
 def _message(cell: CellResult) -> str:
@@ -97,6 +97,6 @@ def _body(cell: CellResult) -> str:
     if len(cell.findings) > len(shown):
         lines.append(f"and {len(cell.findings) - len(shown)} more findings")
     if cell.expected is not None:
-        lines.append(f"listed as {cell.expected}: {one_line(cell.expected_reason or '')}")
+        lines.append(f"listed as {cell.listed_as}: {one_line(cell.expected_reason or '')}")
     lines.append(f"replay: {printable(cell.replay)}")
     return "\n".join(lines)

@@ -90,7 +90,7 @@ def _differences(record: RunRecord) -> str:
 
 
 def _difference(cell: CellResult, where: Standing) -> str:
-    listed = f", listed as {cell.expected}" if cell.expected else ""
+    listed = f", listed as {cell.listed_as}" if cell.listed else ""
     line = f"- {_code(cell.id)}: {cell.outcome}{listed}: {_prose(cell.reason)}"
     if where is Standing.BETTER:
         return line

@@ -293,6 +293,22 @@ def test_a_channel_end_does_not_keep_the_pool_alive(case, link):
     assert dropped() is None
 
 
+def test_an_adapter_lies_in_no_cycle_so_that_dropping_it_drops_the_pool_at_once(case, link):
+    gc.collect()
+    gc.disable()
+    try:
+        pool = case.make(link)
+        pool.reset()
+        pool.step(actions(10))
+        pool.close()
+        dropped = weakref.ref(pool)
+        del pool
+        assert dropped() is None
+    finally:
+        gc.enable()
+        gc.collect()
+
+
 @pytest.mark.parametrize("transport", ["thread", "process"])
 def test_an_end_of_the_reference_is_closed_as_the_fault_asks(transport, link):
     case = Case(backend="reference", transport=transport)

@@ -53,6 +53,23 @@ def test_an_outcome_is_compared_with_the_listed_one(
     assert standing(replace(cell, expected=listed)) is expected
 
 
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (O.HANG, Standing.LISTED),
+        (O.PASS, Standing.LISTED),
+        (O.CRASH, Standing.WORSE),
+        (O.FAIL, Standing.BETTER),
+        (O.UNKNOWN, Standing.INCONCLUSIVE),
+    ],
+)
+def test_a_cell_that_a_race_decides_may_come_to_any_outcome_that_is_listed(
+    outcome: Outcome, expected: Standing
+):
+    cell = sample.cell(sample.CLOSED, "", sample.TORCHRL, outcome)
+    assert standing(replace(cell, expected=O.HANG, expected_also=(O.PASS,))) is expected
+
+
 @pytest.mark.parametrize("outcome", Outcome)
 @pytest.mark.parametrize("listed", [None, *Outcome])
 def test_the_standing_agrees_with_the_exit_code(outcome: Outcome, listed: Outcome | None):
