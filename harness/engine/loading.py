@@ -8,8 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Union
@@ -18,14 +17,13 @@ from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationErro
 
 from harness.engine.components import COMPONENTS, Component
 from harness.engine.places import is_scenario
-from harness.engine.usage import UsageError
+from harness.engine.sense import check
+from harness.engine.usage import UsageError, shown
 from harness.model.scenario import Expect, Heal, Phase, Placement, Row, Scenario, cell_id
-from harness.ports.entries import Compare
 
 KINDS = ("do", "fault", "heal", "phase")
 UNKNOWN_KEY = "unexpected_keyword_argument"  # pydantic's name for it
 _TAGS = ("do=", "fault=", "tuple[", "str-enum[")  # what pydantic puts into a location
-VALUE_MAX = 80  # characters of an offending value that are shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +83,7 @@ def parse(plain: Mapping[str, Any], where: object) -> Scenario[Any, Any]:
     except TypeError as error:
         raise UsageError(where, "", f"a scenario holds no such value: {error}") from None
     scenario = _with_ids(scenario)
-    _check_matrix(scenario, component, where)
-    _check_steps(scenario, component, where)
-    _check_comparisons(scenario, where)
+    check(scenario, plain["setup"], component, where)
     return scenario
 
 
@@ -133,7 +129,7 @@ def _component(plain: Mapping[str, Any], where: object) -> Component:
     name = plain.get("component")
     if not isinstance(name, str) or name not in COMPONENTS:
         known = ", ".join(COMPONENTS)
-        raise UsageError(where, "component", f"must be one of {known}, got {_shown(name)}")
+        raise UsageError(where, "component", f"must be one of {known}, got {shown(name)}")
     return COMPONENTS[name]
 
 
@@ -156,13 +152,13 @@ def _first_mistake(error: ValidationError, component: Component, where: object) 
     first = next((m for m in mistakes if m["type"] == UNKNOWN_KEY), mistakes[0])
     location = first["loc"][1:]
     key, problem, found = _key(location), str(first["msg"]), first.get("input")
-    got = f", got {_shown(found)}"
+    got = f", got {shown(found)}"
     if first["type"] == "union_tag_invalid":
         kind = next(kind for kind in KINDS if kind in first["input"])
         tags = str(first.get("ctx", {}).get("expected_tags", "")).replace("'", "").split(", ")
         known = ", ".join(tag.partition("=")[2] for tag in tags if tag.startswith(f"{kind}="))
         key = f"{key}.{kind}"
-        problem, got = f"unknown, must be one of {known}", f", got {_shown(first['input'][kind])}"
+        problem, got = f"unknown, must be one of {known}", f", got {shown(first['input'][kind])}"
     elif first["type"] == UNKNOWN_KEY:
         problem = f"unknown key{_known_keys(component, location)}"
     elif first["type"] == "missing":
@@ -199,11 +195,6 @@ def _key(location: tuple[int | str, ...]) -> str:
     return text
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= VALUE_MAX else text[: VALUE_MAX - 3] + "..."
-
-
 def _with_ids(scenario: Scenario[Any, Any]) -> Scenario[Any, Any]:
     """Faults without an id are numbered: f1, f2, ..."""
     count = 0
@@ -215,132 +206,6 @@ def _with_ids(scenario: Scenario[Any, Any]) -> Scenario[Any, Any]:
         else:
             steps.append(step)
     return replace(scenario, steps=tuple(steps))
-
-
-def _check_matrix(scenario: Scenario[Any, Any], component: Component, where: object) -> None:
-    known = [field.name for field in fields(component.setup)]
-    validate = TypeAdapter(component.setup).validate_json
-    for key, values in scenario.matrix.items():
-        if key not in known:
-            problem = f"no such setup key {_shown(key)}, must be one of {', '.join(known)}"
-            raise UsageError(where, f"matrix.{key}", problem)
-        if not values:
-            raise UsageError(where, f"matrix.{key}", "a list of at least one value, got []")
-        for value in values:
-            try:
-                validate(json.dumps({key: value}), strict=True)
-            except ValidationError as error:
-                problem = str(error.errors()[0]["msg"])
-                raise UsageError(
-                    where, f"matrix.{key}", f"{problem}, got {_shown(value)}"
-                ) from None
-
-
-def _check_steps(scenario: Scenario[Any, Any], component: Component, where: object) -> None:
-    ids = Counter(step.id for step in scenario.steps if hasattr(step, "fault"))
-    sizes = {row.setup.num_envs for row in scenario.rows() if hasattr(row.setup, "num_envs")}
-    for i, step in enumerate(scenario.steps):
-        before = {each.id for each in scenario.steps[:i] if hasattr(each, "fault")}
-        if isinstance(step, Heal) and step.heal not in before:
-            problem = f"no fault before it has the id {_shown(step.heal)}"
-            raise UsageError(where, f"steps[{i}].heal", problem)
-        if hasattr(step, "fault") and ids[step.id] > 1:
-            raise UsageError(where, f"steps[{i}].id", f"two faults have the id {_shown(step.id)}")
-        if getattr(step, "mask", None) is not None and {len(step.mask)} != sizes:
-            problem = f"one entry an env, num_envs is {sorted(sizes)}, got {len(step.mask)} entries"
-            raise UsageError(where, f"steps[{i}].mask", problem)
-        if getattr(step, "do", None) == "leave" and i + 1 < len(scenario.steps):
-            problem = f"leave is the last step, {len(scenario.steps) - i - 1} come after it"
-            raise UsageError(where, f"steps[{i}].do", problem)
-        if getattr(step, "times", 1) < 1:
-            raise UsageError(where, f"steps[{i}].times", f"at least 1, got {step.times}")
-        if getattr(step, "placement", None) is not None:
-            _check_placement(scenario, component, i, where)
-        _check_transfer(scenario, step, f"steps[{i}]", where)
-        during = getattr(step, "during", None)
-        if during is not None and step.bound_s >= during.within_s:
-            problem = f"below the deadline of what runs during it, {during.within_s:g} s"
-            raise UsageError(where, f"steps[{i}].bound_s", f"{problem}, got {step.bound_s:g}")
-
-
-def _check_comparisons(scenario: Scenario[Any, Any], where: object) -> None:
-    """A twin makes the calls that are compared, and no others; it says what is an env's own of some payloads."""
-    verbs = [(i, step) for i, step in enumerate(scenario.steps) if hasattr(step, "do")]
-    if not any(isinstance(step, Compare) for _, step in verbs):
-        return
-    for i, step in verbs:
-        if step.do not in Compare.BESIDE:
-            known = ", ".join(sorted(Compare.BESIDE))
-            problem = f"where calls are compared there are only {known}, got {_shown(step.do)}"
-            raise UsageError(where, f"steps[{i}].do", problem)
-    for setup in _setups(scenario):
-        if setup.payload not in Compare.PAYLOADS:
-            known = ", ".join(sorted(Compare.PAYLOADS))
-            problem = f"what is compared is one of {known}, got {_shown(setup.payload)}"
-            raise UsageError(where, "setup.payload", problem)
-
-
-def _check_placement(
-    scenario: Scenario[Any, Any], component: Component, i: int, where: object
-) -> None:
-    """A fault on the driver has to be met by the steps after it; one on a worker needs such an operation."""
-    fault = scenario.steps[i]
-    at = fault.placement
-    key = f"steps[{i}].at"
-    if at.k < 1:
-        raise UsageError(where, f"{key}.k", f"counts from 1, got {at.k}")
-    _check_role(scenario, fault, at.role, f"{key}.role", where)
-    known = fault.ops if at.role == "driver" else component.worker_ops
-    if known and at.op not in known:
-        who = (
-            "it strikes the driver's"
-            if at.role == "driver"
-            else f"a worker of {component.name} does"
-        )
-        problem = f"{who} {', '.join(sorted(known))}, got {_shown(at.op)}"
-        raise UsageError(where, f"{key}.op", problem)
-    if at.role != "driver":
-        return
-    reached = _executions(scenario.steps, at.op)
-    already = _executions(scenario.steps[:i], at.op)
-    if not already < at.k <= reached:
-        problem = f"{at.op} number {at.k} does not come after this step: the scenario has {reached} in all"
-        raise UsageError(where, key, problem)
-
-
-def _check_transfer(scenario: Scenario[Any, Any], fault: Any, key: str, where: object) -> None:
-    """A fault that strikes transfers needs a role that has such."""
-    if not hasattr(fault, "strikes_transfer"):
-        return
-    _check_role(scenario, fault, fault.role, f"{key}.role", where)
-    if fault.nonsense is not None:
-        raise UsageError(where, f"{key}.role", fault.nonsense)
-    if fault.k < 1:
-        raise UsageError(where, f"{key}.k", f"counts from 1, got {fault.k}")
-
-
-def _check_role(
-    scenario: Scenario[Any, Any], fault: Any, wanted: str, key: str, where: object
-) -> None:
-    """`driver`, `worker` or `worker:INDEX`, whichever the fault can strike, of workers that there are."""
-    role, _, index = wanted.partition(":")
-    forms = {"driver": "driver", "worker": "worker or worker:INDEX"}
-    well_formed = not index or (role == "worker" and index.isdecimal())
-    if role not in fault.roles or not well_formed:
-        accepted = " or ".join(forms[each] for each in sorted(fault.roles))
-        problem = f"{fault.fault} strikes {accepted}, got {_shown(wanted)}"
-        raise UsageError(where, key, problem)
-    workers = min(getattr(s, "num_envs", None) or s.num_workers for s in _setups(scenario))
-    if index and int(index) >= workers:
-        raise UsageError(where, key, f"there are {workers} workers, got {wanted!r}")
-
-
-def _setups(scenario: Scenario[Any, Any]) -> list[Any]:
-    return [row.setup for row in scenario.rows()]
-
-
-def _executions(steps: Iterable[Any], op: str) -> int:
-    return sum(getattr(step, "times", 1) for step in steps if getattr(step, "do", None) == op)
 
 
 def find(paths: Sequence[Path]) -> list[Path]:

@@ -25,7 +25,7 @@ BAD_FILES = {
     "no such placement": (
         "",
         'fault = "raise"\nat = { role = "worker:0", op = "dance" }',
-        "steps[1].at.op: a worker of pool does close, construct, reset, step, got 'dance'",
+        "steps[1].at.op: a worker of pool does close, construct, pickle, reset, step, got 'dance'",
     ),
     "a placement too late": (
         "",

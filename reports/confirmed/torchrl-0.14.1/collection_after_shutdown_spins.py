@@ -1,4 +1,4 @@
-"""Collecting a pool that was shut down has to end also after a receive timed out; a race decides, so that five are tried."""
+"""Collecting a pool that was shut down has to end also after a receive timed out: a race, so that five are tried."""
 
 import gc
 import multiprocessing
@@ -8,13 +8,14 @@ import signal
 import time
 
 import torch
+from tensordict import TensorDictBase
 from torchrl.envs import AsyncEnvPool, PendulumEnv
 
 PATIENCE_S, POOLS = 8, 5
 
 
 class Slow(PendulumEnv):
-    def _step(self, tensordict):
+    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         time.sleep(0.52)
         return super()._step(tensordict)
 

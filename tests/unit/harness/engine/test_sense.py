@@ -1,0 +1,110 @@
+"""A scenario that makes no sense is refused when it is read, not blamed on a backend."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from harness.engine.loading import parse
+from harness.engine.usage import UsageError
+
+SCENARIO = """
+title = "steps are refused or taken"
+component = "pool"
+{tables}
+[[steps]]
+do = "reset"
+{steps}
+[[steps]]
+do = "shutdown"
+"""
+TWO_MARKS = '[[steps]]\ndo = "mark"\n' * 2
+
+NONSENSE = {
+    "a second pool that is closed and was not opened": (
+        "",
+        '[[steps]]\ndo = "close_beside"',
+        "steps[1].do: there is no second pool: open_beside comes first",
+    ),
+    "a second pool that is opened twice": (
+        "",
+        '[[steps]]\ndo = "open_beside"\n' * 2,
+        "steps[2].do: a second pool is open already",
+    ),
+    "no envs": ("[setup]\nnum_envs = 0", "", "setup.num_envs: at least 1, got 0"),
+    "no envs in a row": (
+        "[matrix]\nnum_envs = [2, 0]",
+        "",
+        "matrix.num_envs: at least 1, got 0",
+    ),
+    "a receive of more than was sent": (
+        "",
+        '[[steps]]\ndo = "send"\n[[steps]]\ndo = "recv"\nmin_get = 10',
+        "steps[2].min_get: from 1 to what was sent before, 2, got 10",
+    ),
+    "a kill of nobody": (
+        "",
+        '[[steps]]\nfault = "kill"\nworker = 9',
+        "steps[1].worker: there are 2 workers, got 9",
+    ),
+    "a kill of a thread": (
+        '[setup]\ntransport = "thread"',
+        '[[steps]]\nfault = "kill"',
+        "steps[1].fault: a worker that is a thread cannot be killed alone, got 'kill'",
+    ),
+    "a kill of a thread in one row": (
+        '[matrix]\ntransport = ["process", "thread"]',
+        '[[steps]]\nfault = "kill"',
+        "got 'kill' in row transport=thread",
+    ),
+    "marks that are too few to tell": (
+        "",
+        TWO_MARKS,
+        "steps[1].do: growth is judged from 3 marks, the scenario has 2",
+    ),
+    "a key in setup and matrix": (
+        '[setup]\ntransport = "thread"\n[matrix]\ntransport = ["process"]',
+        "",
+        "matrix.transport: is in [setup] too, where it is 'thread': say it once",
+    ),
+}
+
+
+def parsed(tables: str, steps: str) -> None:
+    parse(tomllib.loads(SCENARIO.format(tables=tables, steps=steps)), "some.toml")
+
+
+@pytest.mark.parametrize("case", NONSENSE)
+def test_nonsense_is_one_line_with_key_and_value(case: str):
+    tables, steps, expected = NONSENSE[case]
+    with pytest.raises(UsageError) as caught:
+        parsed(tables, steps)
+    assert str(caught.value).startswith("some.toml: ")
+    assert expected in str(caught.value)
+
+
+SENSE = {
+    "a second pool, and another after it": (
+        "",
+        '[[steps]]\ndo = "open_beside"\n[[steps]]\ndo = "close_beside"\n' * 2,
+    ),
+    "a receive of all that was sent in two sends": (
+        "",
+        '[[steps]]\ndo = "send"\n' * 2 + '[[steps]]\ndo = "recv"\nmin_get = 4',
+    ),
+    "a receive of too much that may be refused": (
+        "",
+        '[[steps]]\ndo = "recv"\nmin_get = 9\nrefusable = true',
+    ),
+    "three marks": ("", TWO_MARKS + '[[steps]]\ndo = "mark"'),
+    "what needs a channel that a backend may declare": (
+        "",
+        '[[steps]]\nfault = "close_channel"\nchannel = "results"',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SENSE)
+def test_what_some_backend_could_run_is_taken(case: str):
+    parsed(*SENSE[case])
