@@ -33,6 +33,26 @@ def answering(operation: Operation) -> list[int]:
     return [env for env, is_asked in enumerate(operation.arguments["mask"]) if is_asked]
 
 
+def first_of_rows(values: Any) -> list[int] | None:
+    """The env of each row; None if a row does not say one and the same throughout."""
+    rows = [_flat(row) for row in values] if isinstance(values, list) else []
+    if not rows or any(len(set(row)) != 1 or not isinstance(row[0], int) for row in rows):
+        return None
+    return [row[0] for row in rows]
+
+
+def _flat(values: Any) -> list[Any]:
+    return [e for each in values for e in _flat(each)] if isinstance(values, list) else [values]
+
+
+def row_order(found: Mapping[str, Leaf], own: set[str], envs: Sequence[int]) -> list[int] | None:
+    """Which of these envs each row is, if the pool says so in an entry of its own; results may come in any order."""
+    said = next((first_of_rows(found[key].get("values")) for key in own if key in found), None)
+    if said is None or sorted(said) != list(envs):
+        return None
+    return [envs.index(env) for env in said]
+
+
 def summary(differences: Sequence[str]) -> str:
     """Differences in one text."""
     more = len(differences) - TOLD_MAX

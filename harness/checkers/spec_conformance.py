@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from harness.checkers._descriptions import (
     Leaf,
     answering,
     called,
     comparisons,
+    first_of_rows,
     form_differs,
+    row_order,
     summary,
     values_differ,
 )
@@ -78,7 +79,7 @@ def _mark(key: str, operation: Operation) -> str | None:
         return f"{key} is missing"
     if found["kind"] != "object":
         return f"{key} is a {found['kind']}, not an object"
-    envs = _first_of_rows(found["values"])
+    envs = first_of_rows(found["values"])
     if envs is None or sorted(envs) != answering(operation):
         return f"{key} is {found['values']} where envs {answering(operation)} answered"
     if operation.arguments["entry"] == "rollout" and len(found["shape"]) < 2:
@@ -86,23 +87,11 @@ def _mark(key: str, operation: Operation) -> str | None:
     return None
 
 
-def _first_of_rows(values: Any) -> list[int] | None:
-    """The env of each row; None if a row does not say one and the same throughout."""
-    rows = [_flat(row) for row in values] if isinstance(values, list) else []
-    if not rows or any(len(set(row)) != 1 or not isinstance(row[0], int) for row in rows):
-        return None
-    return [row[0] for row in rows]
-
-
-def _flat(values: Any) -> list[Any]:
-    return [e for each in values for e in _flat(each)] if isinstance(values, list) else [values]
-
-
 def _differences(operation: Operation, own: set[str], *, in_step: bool) -> Iterator[str]:
     """How the result differs from the twin's; `own`: where only the pool has an entry."""
     found = operation.result["returned"]
     wanted = operation.arguments["expected"]
-    order = _order(found, own, answering(operation))
+    order = row_order(found, own, answering(operation))
     yield from (f"{key} is missing" for key in wanted if key not in found)
     yield from (f"{key} is too much" for key in found if key not in wanted and key not in own)
     for key in (key for key in wanted if key in found):
@@ -111,14 +100,6 @@ def _differences(operation: Operation, own: set[str], *, in_step: bool) -> Itera
             wrong = values_differ(key, found[key], wanted[key], order)
         if wrong is not None:
             yield wrong
-
-
-def _order(found: Mapping[str, Leaf], own: set[str], envs: Sequence[int]) -> list[int] | None:
-    """Which of these envs each row is, if the pool says so; results may come in any order."""
-    said = next((_first_of_rows(found[key].get("values")) for key in own if key in found), None)
-    if said is None or sorted(said) != list(envs):
-        return None
-    return [envs.index(env) for env in said]
 
 
 def _sent_to_envs(history: History, mark: str) -> Iterator[Finding]:

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.checkers.bounded_memory import SERIES
 from harness.model import probe
 from harness.model.history import Event, Kind, Operation
+from harness.report.comparison import told
 from harness.report.requests import operations
 from harness.report.text import compact, one_line, pairs, plural
 
@@ -15,6 +17,7 @@ LINES_MAX = 200
 CITED_MAX = 100
 FIRST_KEPT = 20
 ARGUMENTS_MAX = 160
+COMPARED_MAX = 1_200
 RESULT_MAX = 320
 ROW_MAX = 160
 OBSERVATIONS = ("obs", "final")  # entries of a row that hold a probe's observation
@@ -85,7 +88,8 @@ def timeline(events: Sequence[Event], cited: frozenset[int]) -> Timeline:
     """
     start_ns = events[0].ts_ns if events else 0
     calls = operations(events)
-    lines = [_operation_line(call, start_ns) for call in calls]
+    marks = [event for event in events if event.kind is Kind.CENSUS and event.op == "mark"]
+    lines = [_operation_line(call, start_ns, marks) for call in calls]
     covered = {seq for line in lines for seq in line.events}
     lines += [
         _event_line(event, start_ns)
@@ -99,8 +103,10 @@ def timeline(events: Sequence[Event], cited: frozenset[int]) -> Timeline:
     return Timeline(lines=shown, operations=len(calls), note=note)
 
 
-def _operation_line(operation: Operation, start_ns: int) -> Line:
-    arguments = {k: v for k, v in operation.arguments.items() if k not in NOT_ARGUMENTS}
+def _operation_line(operation: Operation, start_ns: int, marks: Sequence[Event]) -> Line:
+    compared = told(operation)
+    hidden = NOT_ARGUMENTS if compared is None else NOT_ARGUMENTS | {"expected"}
+    arguments = {k: v for k, v in operation.arguments.items() if k not in hidden}
     deadline_s = _number(operation.arguments.get("deadline_s"))
     elapsed_s = operation.elapsed_s
     late = deadline_s is not None and elapsed_s is not None and elapsed_s > deadline_s
@@ -114,8 +120,22 @@ def _operation_line(operation: Operation, start_ns: int) -> Line:
         status=operation.status,
         elapsed=_elapsed(elapsed_s, deadline_s),
         late=late or operation.status == "open",
-        result=_result(operation),
+        result=_counted(operation, marks)
+        or (_result(operation) if compared is None else one_line(compared, COMPARED_MAX)),
     )
+
+
+def _counted(operation: Operation, marks: Sequence[Event]) -> str:
+    """What a mark counted, over all processes of the cell; empty for any other operation."""
+    done = operation.completed
+    if operation.op != "mark" or done is None:
+        return ""
+    within = [mark for mark in marks if operation.invoked.seq < mark.seq < done.seq]
+    try:
+        parts = [f"{each.of(mark.data)} {each.what}" for mark in within for each in SERIES]
+    except (KeyError, TypeError, ValueError, AttributeError, AssertionError):
+        return ""
+    return ", ".join(parts)
 
 
 def _event_line(event: Event, start_ns: int) -> Line:

@@ -108,6 +108,24 @@ def test_faults_and_notes_stand_between_the_operations():
     ]
 
 
+def test_a_mark_shows_what_it_counted():
+    held = {"fds": 5, "threads": 2, "mappings": 90, "rss_kb": 4000}
+    counted: dict[str, Any] = {
+        "processes": [{"pid": 1, **held}, {"pid": 2, **held}],
+        "shm": [],
+        "files": ["a"],
+    }
+    (line,) = lines(
+        event(0, Kind.INVOKE, "mark", 1),
+        event(1, Kind.CENSUS, "mark", **counted),
+        event(2, Kind.OK, "mark", 1),
+    )
+    assert line.result == (
+        "2 processes, 4 threads, 10 file descriptors, 0 names in shared memory, "
+        "1 temporary files, 180 mappings, 8000 kB of resident memory"
+    )
+
+
 @pytest.mark.parametrize(("cited", "count"), [(NOTHING, 0), (frozenset({0}), 1)])
 def test_an_observation_is_shown_if_it_is_cited(cited: frozenset[int], count: int):
     assert len(lines(event(0, Kind.OBSERVE, "reset"), cited=cited)) == count
