@@ -149,7 +149,8 @@ def _run(
     with Progressing() as console:
         record = run(loaded, options, root, tell=console.tell, begin=console.begin)
     write_all(record, root)
-    _point(reports / "latest", root)
+    if seen_on is None:  # a replay is one cell of another run, which stays the latest
+        _point(reports / "latest", root)
     _announce(record, root)
     if seen_on is not None and seen_on != record.backends[0].id:
         click.echo(f"note: the cell was seen on {seen_on}, this is {record.backends[0].id}")

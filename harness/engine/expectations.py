@@ -90,13 +90,16 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def exit_code(cells: Iterable[CellResult], *, strict: bool = False) -> int:
-    """0 all as expected; 1 worse; 2 UNKNOWN or VACUOUS unexpectedly; 3 the harness failed; 3 > 1 > 2.
+    """0 all as expected; 1 worse; 2 inconclusive, or nothing judged; 3 the harness failed; 3 > 1 > 2.
 
     Args:
         cells: of the run.
         strict: a listed cell that passes now counts as worse, so that lists stay true.
     """
+    cells = list(cells)
     codes = {_code(cell, strict=strict) for cell in cells}
+    if all(cell.outcome is Outcome.UNSUPPORTED for cell in cells):
+        codes.add(2)
     return next((code for code in (3, 1, 2) if code in codes), 0)
 
 

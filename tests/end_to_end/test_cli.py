@@ -33,9 +33,14 @@ def test_a_red_cell_exits_1_and_prints_a_command_that_repeats_it(tmp_path: Path,
     assert done.code == 1
     line = next(line for line in done.out.splitlines() if line.startswith("  harness replay"))
     words = shlex.split(line)[1:]
-    again = harness(*words, "--reports", tmp_path / "again")
+    latest = (tmp_path / "latest").resolve()
+    again = harness(*words, "--reports", tmp_path)
     assert again.code == 1
-    assert outcomes(tmp_path / "again") == outcomes(tmp_path)
+    assert (tmp_path / "latest").resolve() == latest
+    replayed = Path(again.out.splitlines()[-1].removeprefix("report: ")).parent
+    assert replayed != latest
+    cells = json.loads((replayed / "run.json").read_text())["cells"]
+    assert {cell["id"]: cell["outcome"] for cell in cells} == outcomes(tmp_path)
 
 
 def test_a_listed_outcome_exits_0(tmp_path: Path, scenario: Path):
@@ -208,9 +213,9 @@ def test_typical_mistakes_of_an_adapter_are_found_by_its_check(name: str, expect
 
 def test_a_run_that_judged_nothing_says_so(tmp_path: Path):
     words = ("--backend", SERIAL, "--reports", tmp_path)
-    assert (
-        "nothing was judged" in harness("run", "scenarios/weights/clean_updates.toml", *words).out
-    )
+    done = harness("run", "scenarios/weights/clean_updates.toml", *words)
+    assert "nothing was judged" in done.out
+    assert done.code == 2
 
 
 def test_a_fault_that_did_not_fire_is_named_before_what_follows_from_it(tmp_path: Path):

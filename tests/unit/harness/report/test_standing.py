@@ -74,8 +74,14 @@ def test_a_cell_that_a_race_decides_may_come_to_any_outcome_that_is_listed(
 @pytest.mark.parametrize("listed", [None, *Outcome])
 def test_the_standing_agrees_with_the_exit_code(outcome: Outcome, listed: Outcome | None):
     codes = {Standing.WORSE: 1, Standing.INCONCLUSIVE: 2, Standing.HARNESS: 3}
-    cell = replace(sample.cell(sample.CLOSED, "", sample.TORCHRL, outcome), expected=listed)
-    assert codes.get(standing(cell), 0) == exit_code([cell])
+    blank = sample.cell(sample.CLOSED, "", sample.TORCHRL, Outcome.PASS)
+    cell = replace(blank, outcome=outcome, expected=listed)
+    assert codes.get(standing(cell), 0) == exit_code([cell, blank])
+
+
+def test_a_run_in_which_nothing_was_judged_is_inconclusive():
+    cell = sample.cell(sample.CLOSED, "", sample.TORCHRL, Outcome.UNSUPPORTED)
+    assert exit_code([cell, cell]) == 2
 
 
 def test_every_outcome_is_explained():
