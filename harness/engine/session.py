@@ -215,7 +215,7 @@ class Session:
         self._invoke(
             verb.do,
             verb.within_s,
-            {"how": verb.how, "code": verb.code if verb.how == "exit" else None},
+            {"how": verb.how, **({"code": verb.code} if verb.how == "exit" else {})},
         )
         failed, self._failed = self._failed, None  # its traceback holds this session: no cycle
         raise Leaving(Way(verb=verb, failed=failed))

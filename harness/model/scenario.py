@@ -18,11 +18,11 @@ class Expected(StrEnum):
     """What a backend owes its user under the scenario's faults."""
 
     SURVIVES = "survives"
-    """Every call that the fault does not make impossible is ok, and close is clean."""
+    """Every call that its caller lives to see the end of is ok, and so is close."""
     RECOVERS = "recovers"
     """Calls may fail in time and attributed while the fault lasts; after heal all are ok."""
     FAILS_BOUNDED = "fails-bounded"
-    """The call that the fault hits raises in time, naming worker and cause; close is clean."""
+    """The call that a fault hits raises in time, with the fault's cause; what comes before it, and close, are ok."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

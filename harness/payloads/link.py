@@ -140,7 +140,7 @@ class Link:
 
     def record_effect(self, role: str, spoilt: Spoilt) -> None:
         """Journal that the reply is spoilt and about to be handed over."""
-        detail = f"replied with {spoilt.defect}"
+        detail = f"the reply is spoilt: {spoilt.defect}"
         self._journal(role).write(
             "fault", "bad_reply", id=spoilt.fault, record="effect", detail=detail
         )

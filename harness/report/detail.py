@@ -34,9 +34,9 @@ LEVELS = {
     3: "3, a seeded plan: inputs and faults repeat, the schedule does not",
 }
 EXPECTS = {
-    "survives": "every call that the fault does not make impossible is ok, and close is clean",
+    "survives": "every call that its caller lives to see the end of is ok, and so is close",
     "recovers": "calls may fail in time and attributed while the fault lasts; after it all are ok",
-    "fails-bounded": "the call that the fault hits raises in time, naming worker and cause",
+    "fails-bounded": "the call that a fault hits raises in time, with its cause; calls before it, and close, are ok",
 }
 
 
@@ -180,8 +180,7 @@ def _ending(files: CellFiles) -> str:
     ending = files.ending
     if not ending:
         return ""
-    finished = any(event.kind is Kind.NOTE and event.op == "finished" for event in files.events)
-    parts = ["came to the end" if finished else "did not come to the end"]
+    parts = [_way(files)]
     if ending.get("exit_code") is not None:
         parts.append(f"exit code {compact(ending['exit_code'])}")
     if ending.get("signal"):
@@ -193,6 +192,18 @@ def _ending(files: CellFiles) -> str:
     if ending.get("error"):
         parts.append(f"error of the harness: {compact(ending['error'], 400)}")
     return "; ".join(parts)
+
+
+def _way(files: CellFiles) -> str:
+    """Whether the driver came to the end of its steps, or left where it was meant to."""
+    if any(event.kind is Kind.NOTE and event.op == "finished" for event in files.events):
+        return "came to the end"
+    for event in reversed(files.events):
+        if event.kind is Kind.OK and event.op == "leave":
+            return "left, as its last step says"
+        if event.kind is Kind.FAULT and event.op == "signal_owner" and files.ending.get("signal"):
+            return "was signalled, as the fault says"
+    return "did not come to the end"
 
 
 def _first(files: CellFiles) -> str | None:

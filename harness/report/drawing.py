@@ -232,7 +232,7 @@ class _Drawer:
         for name, event in begun.items():
             x = self._scale.x(event.ts_ns)
             lane = self._lanes.get(f"worker:{event.data.get('worker')}")
-            until = "until it was healed or let go" if name in over else "and it was not healed"
+            until = "until it was healed or let go" if name in over else "and it lasts to the end"
             yield Window(
                 x=x,
                 y=TOP if lane is None else lane,

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from harness.model.history import Kind
 from harness.model.run import CellResult
 from harness.model.scenario import Expected
 from harness.model.verdict import Contract, Finding, Outcome
 from harness.report.cellfiles import CellFiles, read_cell
 from harness.report.detail import EXPECTS, Detail, detail
 from tests.unit.harness.report import sample
+from tests.unit.harness.report.journals import event
 
 
 @pytest.fixture
@@ -90,6 +92,18 @@ def test_a_fault_that_was_not_reached_shows_it():
 )
 def test_the_ending_is_a_sentence(ending: dict[str, object], sentence: str):
     assert detail(sample.fail(), CellFiles(ending=ending)).ending == sentence
+
+
+def test_a_driver_that_left_as_its_last_step_says_need_not_come_to_the_end():
+    events = (event(0, Kind.INVOKE, "leave", 1), event(1, Kind.OK, "leave", 1, exit_code=0))
+    found = detail(sample.fail(), CellFiles(ending={"exit_code": 0}, events=events))
+    assert found.ending == "left, as its last step says; exit code 0"
+
+
+def test_an_owner_that_a_fault_ended_says_so():
+    events = (event(0, Kind.FAULT, "signal_owner", id="f1", record="effect"),)
+    found = detail(sample.fail(), CellFiles(ending={"signal": 9}, events=events))
+    assert found.ending == "was signalled, as the fault says; ended by SIGKILL"
 
 
 def test_a_driver_that_journalled_its_end_came_to_it(tmp_path: Path):
