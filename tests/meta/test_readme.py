@@ -1,0 +1,49 @@
+"""README says what is so: its tables are those of the code, its scenario and its adapter work."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from harness.engine.loading import load, parse
+from tests.end_to_end.command import ROOT, harness
+from tools.readme_tables import README, rendered
+
+TEXT = README.read_text(encoding="utf-8")
+
+
+def block(language: str, containing: str) -> str:
+    """The code block of README in which this stands."""
+    (found,) = (
+        b for b in re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL) if containing in b
+    )
+    return str(found)
+
+
+def test_the_tables_are_what_the_code_has():
+    assert rendered(TEXT) == TEXT, "run python -m tools.readme_tables"
+
+
+def test_a_readme_without_a_place_for_tables_is_refused():
+    with pytest.raises(ValueError, match="no <!-- tables"):
+        rendered("# Nothing")
+
+
+def test_the_scenario_is_called_as_the_one_it_is_short_for():
+    scenario = parse(tomllib.loads(block("toml", "stalled")), "README.md")
+    whole = load(ROOT / "scenarios" / "pool" / "stalled_env.toml").scenario
+    assert (scenario.title, scenario.expect) == (whole.title, whole.expect)
+    stall, stalls = (
+        next(s for s in each.steps if hasattr(s, "fault")) for each in (scenario, whole)
+    )
+    assert stall == stalls
+
+
+def test_the_smallest_adapter_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "smallest.py").write_text(block("python", "class Pool"), encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{tmp_path}")
+    done = harness("backends", "check", "smallest:backend")
+    assert done.code == 0, done.out
