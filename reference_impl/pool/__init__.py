@@ -1,5 +1,7 @@
 """An async env pool in torchrl's vocabulary."""
 
+from reference_impl.pool.control_calls import EnvParamsError
+from reference_impl.pool.env_params import Reinit
 from reference_impl.pool.env_pool import AsyncEnvPool
 
-__all__ = ["AsyncEnvPool"]
+__all__ = ["AsyncEnvPool", "EnvParamsError", "Reinit"]

@@ -41,6 +41,21 @@ class AsyncCalls:
     _talk: Conversation
     _roots: Roots
 
+    def _envs(self, env_index: int | Sequence[int] | None) -> list[int]:
+        """Return the envs that are named; all by default.
+
+        Raises:
+            ValueError: there is no such env, or one is named twice.
+        """
+        if env_index is None:
+            return list(range(self.num_envs))
+        envs = [env_index] if isinstance(env_index, int) else [int(env) for env in env_index]
+        if any(not 0 <= env < self.num_envs for env in envs) or len(set(envs)) != len(envs):
+            raise ValueError(
+                f"env_index must name different envs below {self.num_envs}, got {envs}"
+            )
+        return envs
+
     def async_step_send(
         self, tensordict: TensorDictBase, env_index: int | Sequence[int] | None = None
     ) -> None:
@@ -180,19 +195,7 @@ class AsyncCalls:
     def _named_envs(
         self, td: TensorDictBase | None, env_index: int | Sequence[int] | None
     ) -> list[int]:
-        if isinstance(env_index, int):
-            envs = [env_index]
-        elif env_index is not None:
-            envs = [int(env) for env in env_index]
-        elif td is None:
-            envs = list(range(self.num_envs))
-        else:
-            envs = read_indices(td)
-        if any(not 0 <= env < self.num_envs for env in envs) or len(set(envs)) != len(envs):
-            raise ValueError(
-                f"env_index must name different envs below {self.num_envs}, got {envs}"
-            )
-        return envs
+        return self._envs(read_indices(td) if env_index is None and td is not None else env_index)
 
     def _receive(
         self,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import threading
 import traceback
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
-from reference_impl.core.errors import ReceiveTimeout
+from reference_impl.core.errors import ReceiveTimeout, WorkerError
 from reference_impl.pool.lines import IN_SLOT, ByValue
 from reference_impl.pool.messages import Call, Done, Failed, Operation, Unreadable
 from reference_impl.pool.state import PoolState
@@ -56,6 +57,13 @@ class Conversation:
         """Return the envs that cannot be reached any more."""
         with self._changed:
             return frozenset(self._state.lost)
+
+    def standing(self) -> dict[str, Any]:
+        """Return which envs are busy, which are lost, and how many late replies were dropped."""
+        with self._changed:
+            state = self._state
+            lost = sorted(state.lost)
+            return {"busy": sorted(state.busy()), "lost": lost, "replies_dropped": state.dropped}
 
     def send(
         self,
@@ -159,6 +167,29 @@ class Conversation:
         ids = self.send(operation, calls, kwargs)
         delivered = self._await_group(ids, calls, self._line.collect)
         return {delivery.env: delivery.result for delivery in delivered}
+
+    def ask_each(
+        self, operation: Operation, kwargs: Mapping[int, dict[str, Any]]
+    ) -> dict[int, Done | WorkerError]:
+        """Ask envs, also busy ones, and wait for the reply of each, or for why there is none.
+
+        Raises:
+            Closed, WorkerDied: nothing was sent.
+        """
+        ids = self.send(operation, dict.fromkeys(kwargs), kwargs)
+        replies: dict[int, Done | WorkerError] = {}
+        try:
+            for env, id_ in zip(kwargs, ids, strict=True):
+                try:
+                    [delivery] = self.receive(partial(PoolState.ready_group, ids=(id_,)))
+                    replies[env] = Done(request=id_, result=delivery.result)
+                except WorkerError as error:
+                    replies[env] = error
+        except BaseException:
+            with self._changed:
+                self._state.abandon(ids)
+            raise
+        return replies
 
     def trip(
         self,

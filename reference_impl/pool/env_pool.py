@@ -12,7 +12,7 @@ from torchrl.envs import EnvBase
 
 from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import OwnedProcess
-from reference_impl.pool.async_calls import AsyncCalls
+from reference_impl.pool.control_calls import ControlCalls
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.dense import Columns, DenseSteps, is_plain
 from reference_impl.pool.indices import ENV_INDEX, stacked_index
@@ -43,7 +43,7 @@ _PARTS: Final = {
 }
 
 
-class AsyncEnvPool(AsyncCalls, EnvBase):
+class AsyncEnvPool(ControlCalls, EnvBase):
     """A pool of envs, each in a thread or a process of its own, with torchrl's names.
 
     It is an `EnvBase` whose first batch dimension counts the envs, and returns the values that
@@ -66,6 +66,10 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
             that is so. `resolved_exchange` says which.
         create_env_kwargs: keyword arguments of the makers, one dict for all or one for each.
         start_method: of worker processes: "forkserver", "fork" or "spawn".
+        show_params_version: whether roots and "next" have the entry "env_params_version", which the
+            specs then have, too: the version of the env's parameters (`update_env_params`) that
+            each was made under. It is 0 before any update.
+        worker_affinity: not supported.
         shutdown_timeout: seconds for ending all workers, by `close` or by garbage collection.
         start_timeout: seconds for making all envs.
 
@@ -83,9 +87,13 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
         exchange: Exchange | None = None,
         create_env_kwargs: Kwargs = None,
         start_method: StartMethod = "forkserver",
+        show_params_version: bool = False,
+        worker_affinity: None = None,
         shutdown_timeout: float = 10.0,
         start_timeout: float = 60.0,
     ) -> None:
+        if worker_affinity is not None:
+            raise ValueError(f"worker_affinity is not supported, got {worker_affinity!r}")
         options = Options(
             backend=backend,
             stack=stack,
@@ -96,7 +104,7 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
         )
         makers = factories(env_makers, create_env_kwargs)
         wires = Wires(len(makers)) if options.may_use_slots else None
-        workers = Workers(backend, start_method, wires)
+        workers = Workers(backend, start_method, wires, shows_version=show_params_version)
         # Before the first worker: a collection at any later moment finds them all.
         self.__dict__["_finalizer"] = weakref.finalize(self, workers.end, shutdown_timeout)
         built = workers.start(makers, Deadline.after(start_timeout))
@@ -117,6 +125,7 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
         self._line = line
         self._talk = Conversation(workers.members, line)
         self._roots = Roots()
+        self._params_log = {}
         self._dense: DenseSteps | None = None
         plain = line is not None and is_plain(line.slots.layout) and stack != "lazy"
         # Whoever overrides what torchrl calls for a step has it called.
@@ -148,6 +157,11 @@ class AsyncEnvPool(AsyncCalls, EnvBase):
         """The process ids of the workers, by env; empty for threads."""
         runners = (worker.runner for worker in self._workers.members)
         return [runner.pid for runner in runners if isinstance(runner, OwnedProcess)]
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts, without asking the envs: which are busy or lost, what was dropped."""
+        told = self._talk.standing()
+        return {"num_envs": self.num_envs, "exchange": self.resolved_exchange, **told}
 
     def channels(self) -> dict[str, list[End]]:
         """Return the owner's ends by what they carry; the channels are duplex, so each is both."""

@@ -23,10 +23,23 @@ class Operation(enum.Enum):
     PRIVATE_STEP = "_step"
     STEP_THEN_RESET = "step_and_maybe_reset (all envs)"
     SET_SEED = "set_seed"
+    CALL = "call"
+    GET_ATTR = "get_attr"
+    SET_ATTR = "set_attr"
+    UPDATE_ENV_PARAMS = "update_env_params"
+    ENV_PARAMS_VERSIONS = "env_params_versions"
+    STATE_DICT = "state_dict"
+    LOAD_STATE_DICT = "load_state_dict"
 
 
 BY_CODE: Final = tuple(Operation)  # an operation is a number where there are numbers only
 CODES: Final = {operation: code for code, operation in enumerate(BY_CODE)}
+CONTROLS: Final = frozenset(
+    {
+        *(Operation.CALL, Operation.GET_ATTR, Operation.SET_ATTR, Operation.UPDATE_ENV_PARAMS),
+        *(Operation.ENV_PARAMS_VERSIONS, Operation.STATE_DICT, Operation.LOAD_STATE_DICT),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from reference_impl.core.bell import Bell
 from reference_impl.core.clock import Deadline
 from reference_impl.pool.layout import NotStatic, layout_of
 from reference_impl.pool.lines import IN_SLOT, Heard, heard_on_channels
-from reference_impl.pool.messages import BY_CODE, CODES, Attach, Operation
+from reference_impl.pool.messages import BY_CODE, CODES, CONTROLS, Attach, Operation
 from reference_impl.pool.slots import ANSWERED, FOLLOWING, NOTHING, OPERATION, ROOT, Slots, Unfit
 from reference_impl.pool.values import Values, merged
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from reference_impl.pool.workers import Worker
 
 _LOG: Final = logging.getLogger(__name__)
-_NEVER_IN_SLOTS: Final = frozenset({Operation.SET_SEED})
+_NEVER_IN_SLOTS: Final = CONTROLS | {Operation.SET_SEED}
 
 
 class SlotLine:
@@ -187,8 +187,8 @@ class SlotLine:
                 return following, merged(delivery.given, _present(root), dropped)
             case Operation.STEP_THEN_RESET:
                 return following, root
-            case Operation.SET_SEED:
-                raise AssertionError("never in slots")
+            case _:
+                raise AssertionError(f"{operation} is never in slots")
 
     def _read(self, env: int, which: int) -> Values | None:
         bits = self.slots.word(env, which)

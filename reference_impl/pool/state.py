@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from reference_impl.core.errors import Closed, WorkerDied, WorkerError
-from reference_impl.pool.messages import Done, Failed, Operation
+from reference_impl.pool.messages import CONTROLS, Done, Failed, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -83,21 +83,24 @@ class PoolState:
         """Open one request for each env in `calls` and return their ids; all or none.
 
         Args:
-            operation: what is asked.
+            operation: what is asked; controls are asked of busy envs too, which answer after what
+                they are busy with.
             calls: by env, what comes back with the answer (the values that were sent).
             alone: whether they are received by their env index instead of in a batch.
 
         Raises:
             Closed: the pool is closed.
             WorkerDied: one of the envs is lost.
-            RuntimeError: one of them is busy.
+            RuntimeError: one of them is busy, or too much of what it was asked was given up on.
         """
         self._check_open()
         envs = list(calls)
         for env in envs:
             if env in self._lost:
                 raise self._error(env, operation, self._lost[env])
-        busy = self.busy().union(env for env, owed in self._owed.items() if len(owed) >= OWED_MAX)
+        busy = {env for env, owed in self._owed.items() if len(owed) >= OWED_MAX}
+        if operation not in CONTROLS:
+            busy |= self.busy()
         if not busy.isdisjoint(envs):
             raise RuntimeError(
                 f"some envs are still busy: asked {envs} for {operation.value}, "

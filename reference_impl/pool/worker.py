@@ -6,13 +6,15 @@ import contextlib
 import threading
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from torchrl.envs import EnvBase
+from torchrl.envs import EnvBase, TransformedEnv
 
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER
+from reference_impl.pool.controls import Controls
+from reference_impl.pool.env_params import ParamsVersion
 from reference_impl.pool.messages import (
     Built,
     Call,
@@ -53,6 +55,7 @@ class Serving:
         own_process: whether it has a process to itself; then what it sends is copied by the
             channel.
         wire: its part of what shared slots need, if there may be any.
+        shows_version: whether the env is to show the version of its parameters.
         inherited: ends of other channels that came along with a fork; they are let go.
         inherited_bells: those that are not for this worker, likewise.
     """
@@ -61,6 +64,7 @@ class Serving:
     factory: Factory
     own_process: bool
     wire: Wire | None = None
+    shows_version: bool = False
     inherited: tuple[End, ...] = ()
     inherited_bells: tuple[Bell, ...] = ()
 
@@ -95,6 +99,8 @@ def _build(serving: Serving) -> EnvBase | None:
     try:
         with contextlib.nullcontext() if serving.own_process else _ONE_AT_A_TIME:
             env = serving.factory.make()
+            if serving.shows_version:
+                env = TransformedEnv(env, ParamsVersion())
         built = Built(
             specs=env.specs.clone(),
             batch_size=tuple(env.batch_size),
@@ -113,15 +119,17 @@ def _build(serving: Serving) -> EnvBase | None:
 
 def _answer_calls(env: EnvBase, serving: Serving, slot: WorkerSlot | None) -> None:
     end, last = serving.end, 0
+    controls = Controls(env, serving.factory.make)
     while True:
         if slot is None:
             channel.wait((end,), (), NEVER)
         else:
+            slot.takes_short_cut = not controls.params.waiting  # its resets know of no parameters
             with _failures_reported(serving, slot):
                 slot.wait(end)
             if slot.asked():
                 with _failures_reported(serving, slot):
-                    _answer_in_slot(env, serving, slot)
+                    _answer_in_slot(env, controls, serving, slot)
         # One message only if it was waited for: a slot may ring without one.
         while slot is None or end.has_message() or end.closed:
             message = _read(end)
@@ -131,7 +139,7 @@ def _answer_calls(env: EnvBase, serving: Serving, slot: WorkerSlot | None) -> No
             if message is not None and message.request > last:
                 last = message.request
                 with _failures_reported(serving, message):
-                    _answer(env, serving, message)
+                    _answer(env, controls, serving, message)
             if slot is None:
                 break
 
@@ -149,16 +157,16 @@ def _read(end: End) -> Call | Stop | None:
     return message
 
 
-def _answer(env: EnvBase, serving: Serving, call: Call) -> None:
-    result = _execute(env, call, shared=not serving.own_process)
+def _answer(env: EnvBase, controls: Controls, serving: Serving, call: Call) -> None:
+    result = _execute(env, controls, call, shared=not serving.own_process)
     if not serving.own_process:
         result = _by_value(result)
     channel.send(serving.end, Done(request=call.request, result=result))
 
 
-def _answer_in_slot(env: EnvBase, serving: Serving, slot: WorkerSlot) -> None:
+def _answer_in_slot(env: EnvBase, controls: Controls, serving: Serving, slot: WorkerSlot) -> None:
     call = slot.call()
-    result = _execute(env, call, shared=False)
+    result = _execute(env, controls, call, shared=False)
     if not slot.answer(call.operation, result):
         channel.send(serving.end, Done(request=call.request, result=result))
 
@@ -180,15 +188,15 @@ def _failures_reported(serving: Serving, asked: Call | WorkerSlot) -> Iterator[N
         channel.send(serving.end, failed)
 
 
-def _execute(env: EnvBase, call: Call, *, shared: bool) -> Any:
+def _execute(env: EnvBase, controls: Controls, call: Call, *, shared: bool) -> Any:
     td = None
     if call.values is not None:
         td = unpack(copied(call.values) if shared else call.values, env.device)
     match call.operation:
         case Operation.RESET:
-            return pack(env.reset(td, **call.kwargs))
+            return pack(controls.reset(env.reset, td, call.kwargs))
         case Operation.PRIVATE_RESET:
-            return pack(env._reset(td, **call.kwargs))  # noqa: SLF001 - the verb that was asked for
+            return pack(controls.reset(env._reset, td, call.kwargs))  # noqa: SLF001 - the verb that was asked for
         case Operation.STEP:
             return pack(env.step(_given(td)).get("next"))
         case Operation.PRIVATE_STEP:
@@ -198,15 +206,21 @@ def _execute(env: EnvBase, call: Call, *, shared: bool) -> Any:
             following = copied(
                 pack(stepped.get("next"))
             )  # an env may reuse its arrays in the reset
-            return following, pack(env.maybe_reset(env.step_mdp(stepped)))
+            root = env.step_mdp(stepped)
+            if controls.params.waiting and env.any_done(root):
+                controls.params.before_reset()
+            return following, pack(env.maybe_reset(root))
         case Operation.STEP_THEN_RESET:
-            return _step_then_reset(env, _given(td))
+            return _step_then_reset(env, controls, _given(td))
         case Operation.SET_SEED:
             return env.set_seed(**call.kwargs)
-    assert_never(call.operation)
+        case _:
+            return controls.carry_out(call.operation, **call.kwargs)
 
 
-def _step_then_reset(env: EnvBase, td: TensorDictBase) -> tuple[Values, Values | None]:
+def _step_then_reset(
+    env: EnvBase, controls: Controls, td: TensorDictBase
+) -> tuple[Values, Values | None]:
     # Not `step`: the pool checks and completes shapes for all envs at once, as SerialEnv does.
     following = env._step(td)  # noqa: SLF001 - what SerialEnv asks of each env
     EnvBase._complete_done(env.full_done_spec, following)  # noqa: SLF001 - before `done` is read
@@ -216,7 +230,8 @@ def _step_then_reset(env: EnvBase, td: TensorDictBase) -> tuple[Values, Values |
     if not env.any_done(root):  # sets the masks; a `done` below another one does not count
         return pack(following), None
     kept = copied(pack(following))  # an env may reuse its arrays in the reset
-    return kept, pack(env.reset(root.select(*env.reset_keys, strict=False)))
+    given = root.select(*env.reset_keys, strict=False)
+    return kept, pack(controls.reset(env.reset, given, {}))
 
 
 def _given(td: TensorDictBase | None) -> TensorDictBase:

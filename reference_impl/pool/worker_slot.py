@@ -51,6 +51,7 @@ class WorkerSlot:
         self._wire = wire
         self._strict = strict
         self._short: GymSteps | None = None
+        self.takes_short_cut = True
         self._last = 0
         self._poller = select.epoll()
         # Edge-triggered: what rang need not be read for the next wait to sleep.
@@ -73,7 +74,7 @@ class WorkerSlot:
             self._wire.asked.take()
             return
         alone = [(asked, select.EPOLLIN)]
-        poll, short = self._poller.poll, self._short
+        poll, short = self._poller.poll, self._short if self.takes_short_cut else None
         while (ready := poll(None, 2)) == alone and short and self._is_new() and short.stepped():
             self._wire.answered.ring()
         if ready != alone:

@@ -91,8 +91,14 @@ class Workers:
     """All workers of a pool; `end` is the one way out, from any thread and any number of times."""
 
     def __init__(
-        self, backend: Backend, start_method: StartMethod, wires: Wires | None = None
+        self,
+        backend: Backend,
+        start_method: StartMethod,
+        wires: Wires | None = None,
+        *,
+        shows_version: bool = False,
     ) -> None:
+        self._shows_version: Final = shows_version
         self._wires: Final = wires
         self._backend: Final = backend
         self._start_method: Final = start_method
@@ -153,6 +159,7 @@ class Workers:
             factory=factory,
             own_process=processes,
             wire=None if wires is None else wires[index],
+            shows_version=self._shows_version,
             inherited=inherited if forks else (),
             inherited_bells=wires.bells_of_others(index) if forks and wires is not None else (),
         )
