@@ -7,6 +7,7 @@ on one answers after it. What they return is a copy, in threads as in processes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from reference_impl.core.errors import WorkerError
@@ -146,7 +147,8 @@ class ControlCalls(AsyncCalls):
         done, failed = self._ask_envs(Operation.UPDATE_ENV_PARAMS, updates)
         for env in done:
             log = superseding(self._params_log.get(env, ()), updates[env])
-            self._params_log[env] = [*log, updates[env]]
+            # A restart is a reset: what waits for one is made at once.
+            self._params_log[env] = [*log, replace(updates[env], when="now")]
         if failed:
             lost = self._talk.lost()
             kept = [env for env in failed if env not in lost]

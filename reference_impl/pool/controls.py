@@ -30,7 +30,7 @@ class Controls:
     """Carries them out on one env."""
 
     def __init__(self, env: EnvBase, make: Callable[[], EnvBase]) -> None:
-        self._env = env
+        self.env = env
         self.params = EnvParams(env, make)
 
     def carry_out(self, operation: Operation, data: bytes) -> bytes:
@@ -43,7 +43,7 @@ class Controls:
         return packed(self._done(operation, unpacked(data)))
 
     def _done(self, operation: Operation, given: Any) -> Any:
-        env = self._env
+        env = self.env
         match operation:
             case Operation.CALL:
                 found = getattr(holder(env, given["name"]), given["name"])

@@ -38,7 +38,7 @@ class Conversation:
     """What is said between one pool and its workers."""
 
     def __init__(self, workers: Sequence[Worker], line: Line | None = None) -> None:
-        self._workers = tuple(workers)
+        self._workers = list(workers)
         self._line: Line = ByValue(self._workers) if line is None else line
         # Guards all that follows and the line: without it two threads could take the same reply, or
         # none wake up, or one could be handed what another lets a worker write to.
@@ -88,7 +88,7 @@ class Conversation:
                 more = {} if kwargs is None else kwargs[env]
                 call = Call(request=id_, operation=operation, values=calls[env], kwargs=more)
                 try:
-                    self._line.post(env, call)
+                    self._post(env, call)
                 except channel.ChannelClosed:
                     self._lose(env)
                 except BaseException:
@@ -262,7 +262,8 @@ class Conversation:
         for env in {*heard.talking, *heard.gone}:
             worker = self._workers[env]
             self._take_all(env, worker)
-            if env in heard.gone or worker.end.closed:
+            gone = env in heard.gone and not worker.alive  # another thread may have replaced it
+            if gone or worker.end.closed:
                 self._lose(env)
 
     def _take_all(self, env: int, worker: Worker) -> None:
@@ -288,6 +289,9 @@ class Conversation:
         if oldest is not None:
             self._line.settle(env, oldest)
             self._state.answer(env, Failed(request=oldest, cause=cause, traceback=text))
+
+    def _post(self, env: int, call: Call) -> None:
+        self._line.post(env, call)
 
     def _lose(self, env: int) -> None:
         self._line.lose(env)

@@ -18,6 +18,7 @@ from reference_impl.pool.dense import Columns, DenseSteps, is_plain
 from reference_impl.pool.indices import ENV_INDEX, stacked_index
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.options import Options, factories
+from reference_impl.pool.restarts import RestartingConversation, Restarts
 from reference_impl.pool.roots import Roots, is_partial, like, masked
 from reference_impl.pool.slot_line import open_line
 from reference_impl.pool.slot_wires import Wires
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from reference_impl.core.channel import End
     from reference_impl.core.ownership import StartMethod
     from reference_impl.pool.messages import Built
-    from reference_impl.pool.options import Exchange, Kwargs, Maker
+    from reference_impl.pool.options import Exchange, Kwargs, Maker, OnFailure
     from reference_impl.pool.values import Stack
     from reference_impl.pool.workers import Backend
 
@@ -66,6 +67,14 @@ class AsyncEnvPool(ControlCalls, EnvBase):
             that is so. `resolved_exchange` says which.
         create_env_kwargs: keyword arguments of the makers, one dict for all or one for each.
         start_method: of worker processes: "forkserver", "fork" or "spawn".
+        on_worker_failure: "raise", or "restart": a worker that dies or cannot be reached is
+            replaced, while the call that found out waits. The new env has the parameters in force
+            (`update_env_params`) and a seed of its own. The step that was lost, or the next one,
+            ends where it started, with reward zero, and is truncated; a reset is made again; other
+            calls raise `WorkerDied` once. An env that raises is not replaced. Costs a copy more a
+            step where data goes through slots.
+        max_restarts: how often an env's worker is replaced; then it is lost, as with "raise".
+        restart_backoff: seconds before an env's first restart; twice as many before each next one.
         show_params_version: whether roots and "next" have the entry "env_params_version", which the
             specs then have, too: the version of the env's parameters (`update_env_params`) that
             each was made under. It is 0 before any update.
@@ -87,6 +96,9 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         exchange: Exchange | None = None,
         create_env_kwargs: Kwargs = None,
         start_method: StartMethod = "forkserver",
+        on_worker_failure: OnFailure = "raise",
+        max_restarts: int = 3,
+        restart_backoff: float = 0.05,
         show_params_version: bool = False,
         worker_affinity: None = None,
         shutdown_timeout: float = 10.0,
@@ -101,6 +113,9 @@ class AsyncEnvPool(ControlCalls, EnvBase):
             start_method=start_method,
             shutdown_timeout=shutdown_timeout,
             start_timeout=start_timeout,
+            on_worker_failure=on_worker_failure,
+            max_restarts=max_restarts,
+            restart_backoff=restart_backoff,
         )
         makers = factories(env_makers, create_env_kwargs)
         wires = Wires(len(makers)) if options.may_use_slots else None
@@ -123,19 +138,34 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         self._shutdown_timeout = shutdown_timeout
         self._workers = workers
         self._line = line
-        self._talk = Conversation(workers.members, line)
-        self._roots = Roots()
         self._params_log = {}
+        self._restarts: Restarts | None = None
+        self._talk = self._conversation(options, built)
+        self._roots = Roots()
         self._dense: DenseSteps | None = None
         plain = line is not None and is_plain(line.slots.layout) and stack != "lazy"
         # Whoever overrides what torchrl calls for a step has it called.
         cls = type(self)
-        own = all(getattr(cls, name) is vars(AsyncEnvPool)[name] for name in ("_step", "_reset"))
-        if line is not None and plain and own:
+        names = ("_step", "_reset")
+        own = all(getattr(cls, name) is vars(AsyncEnvPool)[name] for name in names)
+        if line is not None and plain and own and on_worker_failure == "raise":
             self._dense = DenseSteps(line, self.device)
         self._fresh: dict[int, Values] = {}
         self._came: dict[int, tuple[Values, Values | None]] = {}
         self.is_closed = False
+
+    def _conversation(self, options: Options, built: Sequence[Built]) -> Conversation:
+        if options.on_worker_failure == "raise":
+            return Conversation(self._workers.members, self._line)
+        self._restarts = Restarts(
+            self._workers,
+            built,
+            self._params_log,
+            limit=options.max_restarts,
+            backoff_s=options.restart_backoff,
+            start_timeout_s=options.start_timeout,
+        )
+        return RestartingConversation(self._workers, self._line, self._restarts)
 
     def _set_specs(self, built: Sequence[Built]) -> None:
         # Part by part: a stack of whole specs of differing envs loses nested keys.
@@ -245,6 +275,8 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         """Seed the envs one after the other, each with what the one before returned."""
         for env in range(self.num_envs):
             kwargs = {env: {"seed": seed, "static_seed": static_seed}}
+            if self._restarts is not None and seed is not None:
+                self._restarts.seeds[env] = seed
             seed = self._talk.ask(Operation.SET_SEED, {env: None}, kwargs)[env]
         return seed
 
@@ -255,6 +287,7 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         """End all workers within `shutdown_timeout`; from any thread, any number of times."""
         self.is_closed = True
         if "_talk" in self.__dict__:
+            self._workers.give_up()  # first: who replaces a worker holds the lock
             self._talk.close()
             self._workers.end(self._shutdown_timeout)
         self._finalizer.detach()

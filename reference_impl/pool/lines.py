@@ -74,6 +74,10 @@ class Line(Protocol):
         """Listen to `env` no more."""
         ...
 
+    def adopt(self, env: int, worker: Worker) -> None:
+        """Listen to `env` again, whose worker is new and was asked nothing yet."""
+        ...
+
 
 class ByValue:
     """Data in messages over the channels."""
@@ -109,7 +113,11 @@ class ByValue:
 
     def lose(self, env: int) -> None:
         """Listen to `env` no more."""
-        self._workers.pop(env, None)
+        self._workers = {each: worker for each, worker in self._workers.items() if each != env}
+
+    def adopt(self, env: int, worker: Worker) -> None:
+        """Listen to `env` again."""
+        self._workers = {**self._workers, env: worker}
 
 
 def heard_on_channels(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 Exchange = Literal["queue", "shm", "auto"]
+OnFailure = Literal["raise", "restart"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,9 @@ class Options:
         start_method: how worker processes start; threads ignore it.
         shutdown_timeout: seconds for ending all workers.
         start_timeout: seconds for making all envs.
+        on_worker_failure: whether a worker that is lost is an error, or replaced.
+        max_restarts: how often the worker of an env is replaced.
+        restart_backoff: seconds before the first restart; doubled before each next one of that env.
     """
 
     backend: Backend
@@ -44,6 +48,9 @@ class Options:
     start_method: StartMethod
     shutdown_timeout: float
     start_timeout: float
+    on_worker_failure: OnFailure = "raise"
+    max_restarts: int = 3
+    restart_backoff: float = 0.05
 
     @property
     def may_use_slots(self) -> bool:
@@ -65,6 +72,10 @@ class Options:
         _one_of("start_method", self.start_method, START_METHODS)
         _positive("shutdown_timeout", self.shutdown_timeout)
         _positive("start_timeout", self.start_timeout)
+        _one_of("on_worker_failure", self.on_worker_failure, get_args(OnFailure))
+        _positive("restart_backoff", self.restart_backoff)
+        if self.max_restarts < 1:
+            raise ValueError(f"max_restarts must be positive, got {self.max_restarts!r}")
 
 
 def factories(env_makers: Maker | Sequence[Maker], create_env_kwargs: Kwargs) -> list[Factory]:

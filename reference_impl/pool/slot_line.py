@@ -40,6 +40,7 @@ class SlotLine:
     ) -> None:
         self._workers = dict(enumerate(workers))
         self._wires = wires
+        self._attach = Attach(layout=layout, strict=strict)
         wires.arena.resize(layout.size)
         self.slots: Final = Slots(layout, wires.arena.map())
         self._asked = [wires[env].asked for env in range(layout.num_envs)]
@@ -47,7 +48,7 @@ class SlotLine:
         self._open: list[int] = [0] * layout.num_envs  # the request that a slot is given to, or 0
         wires.connect(self._workers)
         for worker in workers:
-            channel.send(worker.end, Attach(layout=layout, strict=strict))
+            channel.send(worker.end, self._attach)
 
     def free(self) -> bool:
         """Return whether all slots are the owner's."""
@@ -209,9 +210,21 @@ class SlotLine:
 
     def lose(self, env: int) -> None:
         """Listen to `env` no more; what was half written into its slot is never read."""
-        worker = self._workers.pop(env, None)
+        worker = self._workers.get(env)
+        # A new one: another thread may be going through it.
+        self._workers = {each: other for each, other in self._workers.items() if each != env}
         if worker is not None:
             self._wires.forget(worker)
+
+    def adopt(self, env: int, worker: Worker) -> None:
+        """Listen to `env` again, whose slot is empty."""
+        self.slots.clear(env)
+        for bell in (self._wires[env].asked, self._wires[env].answered):
+            bell.take()
+        self._open[env] = 0
+        self._workers = {**self._workers, env: worker}
+        self._wires.watch(worker)
+        channel.send(worker.end, self._attach)
 
 
 def open_line(

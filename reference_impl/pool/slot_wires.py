@@ -85,9 +85,7 @@ class Wires:
         self._rare = select.epoll()
         self._rare.register(self._nudge.fileno(), select.EPOLLIN)
         for worker in workers.values():
-            for fd in (worker.end.fileno(), *worker.sentinels):
-                if fd >= 0:
-                    self._rare.register(fd, select.EPOLLIN)
+            self.watch(worker)
         self._any.register(self._rare.fileno(), select.POLLIN)
         for wire in self._members:
             self._any.register(wire.answered.fileno(), select.POLLIN)
@@ -95,6 +93,14 @@ class Wires:
             one.register(wire.answered.fileno(), select.POLLIN)
             one.register(self._rare.fileno(), select.POLLIN)
             self._each.append(one)
+
+    def watch(self, worker: Worker) -> None:
+        """Begin to watch a worker's channel and end."""
+        with self.held() as held:
+            if held and self._rare is not None:
+                for fd in (worker.end.fileno(), *worker.sentinels):
+                    if fd >= 0:
+                        self._rare.register(fd, select.EPOLLIN)
 
     def forget(self, worker: Worker) -> None:
         """Watch a worker no more that is over: it would be ready for ever."""

@@ -112,6 +112,11 @@ class Slots:
             header[which::WORDS] = array("q", [value]) * num_envs
         header[REQUEST::WORDS] = array("q", requests)
 
+    def clear(self, env: int) -> None:
+        """Make the header of `env` that of one who was asked nothing."""
+        for which in range(WORDS):
+            self.set_word(env, which, 0)
+
     def answer(self, env: int, following: int, root: int) -> None:
         """Say in the header of `env` that its last command went well, and what came of it."""
         at = env * WORDS

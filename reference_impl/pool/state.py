@@ -133,7 +133,7 @@ class PoolState:
         """Take a reply; return False if it was dropped: unknown, given up on, or a repetition."""
         return self.answer_to(reply.request, env, reply)
 
-    def answer_to(self, id_: int, env: int, answer: Done | Failed) -> bool:
+    def answer_to(self, id_: int, env: int, answer: Done | Failed | Lost) -> bool:
         """Take `answer` for the reply to request `id_`, whatever request it names itself."""
         request = self._requests.get(id_)
         if request is not None and request.env == env and request.answer is None:
@@ -154,6 +154,18 @@ class PoolState:
             if request.env == env and request.answer is None:
                 request.answer = lost
                 self._arrived.append(id_)
+
+    def take_over(self, env: int) -> list[tuple[int, Operation, Any]]:
+        """Return what `env` was asked and has not answered, for a new worker: ids, operations, given.
+
+        What was given up on is forgotten: the old one will not answer it any more.
+        """
+        self._owed[env].clear()
+        return [
+            (id_, request.operation, request.given)
+            for id_, request in self._requests.items()
+            if request.env == env and request.answer is None
+        ]
 
     def oldest_unanswered(self, env: int) -> int | None:
         """Return the id of the first request that `env` has not answered, given up on or not."""

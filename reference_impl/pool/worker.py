@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from reference_impl.core.bell import Bell
     from reference_impl.core.channel import End
+    from reference_impl.pool.env_params import Update
     from reference_impl.pool.factories import Factory
     from reference_impl.pool.slot_wires import Wire
     from reference_impl.pool.worker_slot import WorkerSlot
@@ -56,6 +57,8 @@ class Serving:
             channel.
         wire: its part of what shared slots need, if there may be any.
         shows_version: whether the env is to show the version of its parameters.
+        updates: of the env's parameters, made before anything else is.
+        seed: of the env; None: it is not seeded.
         inherited: ends of other channels that came along with a fork; they are let go.
         inherited_bells: those that are not for this worker, likewise.
     """
@@ -65,6 +68,8 @@ class Serving:
     own_process: bool
     wire: Wire | None = None
     shows_version: bool = False
+    updates: tuple[Update, ...] = ()
+    seed: int | None = None
     inherited: tuple[End, ...] = ()
     inherited_bells: tuple[Bell, ...] = ()
 
@@ -80,13 +85,14 @@ def serve(serving: Serving) -> None:
             1
         )  # as many workers as cores: more threads would only wait for each other
     try:
-        env = _build(serving)
-        if env is not None:
+        controls = _build(serving)
+        if controls is not None:
+            env = controls.env
             try:
                 slot = None if serving.wire is None else open_slot(serving.wire, serving.end)
                 if slot is not None:
                     slot.shorten(env)
-                _answer_calls(env, serving, slot)
+                _answer_calls(controls, serving, slot)
             finally:
                 env.close(raise_if_closed=False)
     except channel.ChannelClosed:
@@ -95,12 +101,17 @@ def serve(serving: Serving) -> None:
         channel.close(serving.end)
 
 
-def _build(serving: Serving) -> EnvBase | None:
+def _build(serving: Serving) -> Controls | None:
     try:
         with contextlib.nullcontext() if serving.own_process else _ONE_AT_A_TIME:
             env = serving.factory.make()
             if serving.shows_version:
                 env = TransformedEnv(env, ParamsVersion())
+            controls = Controls(env, serving.factory.make)
+            for update in serving.updates:
+                controls.params.update(update)
+            if serving.seed is not None:
+                env.set_seed(serving.seed)
         built = Built(
             specs=env.specs.clone(),
             batch_size=tuple(env.batch_size),
@@ -114,12 +125,11 @@ def _build(serving: Serving) -> EnvBase | None:
         channel.send(serving.end, NotBuilt(cause=cause, traceback=text))
         channel.flush((serving.end,), (), NEVER)
         return None
-    return env
+    return controls
 
 
-def _answer_calls(env: EnvBase, serving: Serving, slot: WorkerSlot | None) -> None:
-    end, last = serving.end, 0
-    controls = Controls(env, serving.factory.make)
+def _answer_calls(controls: Controls, serving: Serving, slot: WorkerSlot | None) -> None:
+    env, end, last = controls.env, serving.end, 0
     while True:
         if slot is None:
             channel.wait((end,), (), NEVER)

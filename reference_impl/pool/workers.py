@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from reference_impl.core import channel, shutdown
 from reference_impl.core.clock import Deadline
-from reference_impl.core.errors import WorkerDied, WorkerError
+from reference_impl.core.errors import Closed, WorkerDied, WorkerError
 from reference_impl.core.ownership import OwnedProcess, start_process, start_thread
 from reference_impl.pool.messages import Built, NotBuilt, Stop
 from reference_impl.pool.state import Lost
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from reference_impl.core.channel import End
     from reference_impl.core.ownership import OwnedThread, StartMethod
+    from reference_impl.pool.env_params import Update
     from reference_impl.pool.factories import Factory
     from reference_impl.pool.slot_wires import Wires
 
@@ -107,6 +108,13 @@ class Workers:
             threading.Lock()
         )  # the second to call `end` waits for the first: ended is ended
         self.members: list[Worker] = []
+        self.closing: Final = threading.Event()
+        # Guards `_newest`, the replacement that is waited for: without it one could be started after
+        # the last look, and be waited for by who holds the conversation's lock.
+        self._replacing = threading.Lock()
+        self._newest: Worker | None = None
+        self._factories: Sequence[Factory] = ()
+        self._retired: list[Worker] = []  # threads that were replaced, and may not have ended
 
     def start(self, factories: Sequence[Factory], deadline: Deadline) -> list[Built]:
         """Start one worker a factory and wait until all envs are there.
@@ -114,16 +122,60 @@ class Workers:
         Raises:
             WorkerError: an env could not be made in time; every worker was ended.
         """
+        self._factories = tuple(factories)
         try:
             built: list[Built] = []
             for index, factory in enumerate(factories):
-                self._start_one(index, factory)
+                self.members.append(self._new_worker(index, factory))
                 if self._backend == "threading":  # threads make their envs one after the other
                     built += self._await_built(index, deadline)
             return built or self._await_built(0, deadline)
         except BaseException:
             self.end(_no_longer_than(deadline))
             raise
+
+    def replace(self, index: int, updates: Sequence[Update], seed: int, deadline: Deadline) -> None:
+        """Start another worker in the place of one that is lost, and wait until its env is there.
+
+        Args:
+            index: which.
+            updates: of the env's parameters, made before anything else is.
+            seed: of the env.
+            deadline: for making it.
+
+        Raises:
+            WorkerError: the env could not be made in time; the place holds a worker that is gone.
+            Closed: the pool is being closed.
+        """
+        with self._ending, self._replacing:
+            if self.closing.is_set():
+                raise Closed("the pool is closed")
+            old = self.members[index]
+            channel.close(old.end)
+            old.kill()
+            if not old.join(Deadline.after(_EXIT_S)):
+                self._retired.append(old)
+            else:
+                old.release()
+            new = self._new_worker(index, self._factories[index], updates=tuple(updates), seed=seed)
+            self.members[index] = self._newest = new
+        try:
+            self._await_one(index, deadline)
+        except BaseException:
+            new.kill()
+            channel.close(new.end)
+            raise
+        finally:
+            with self._replacing:
+                self._newest = None
+
+    def give_up(self) -> None:
+        """Let nobody be replaced any more."""
+        self.closing.set()
+        with self._replacing:
+            if self._newest is not None:
+                self._newest.terminate()
+                self._newest.kill()
 
     def end(self, timeout_s: float | None) -> None:
         """End all workers within `timeout_s`; a forked copy of the owner leaves them alone.
@@ -132,26 +184,34 @@ class Workers:
         """
         if os.getpid() != self._owner_pid:
             return
+        self.closing.set()
         deadline = Deadline.after(timeout_s)
         left = deadline.left()
         if not self._ending.acquire(timeout=-1 if left is None else left):
             return
         try:
-            stuck = shutdown.stop(self.members, deadline)
+            stuck = shutdown.stop([*self.members, *self._retired], deadline)
             for index in sorted(stuck):
                 _LOG.warning("worker %d did not end within %s s and is left", index, timeout_s)
-            for worker in self.members:
+            for worker in (*self.members, *self._retired):
                 worker.release()
             if self._wires is not None:
                 self._wires.release()
         finally:
             self._ending.release()
 
-    def _start_one(self, index: int, factory: Factory) -> None:
+    def _new_worker(
+        self,
+        index: int,
+        factory: Factory,
+        *,
+        updates: tuple[Update, ...] = (),
+        seed: int | None = None,
+    ) -> Worker:
         processes = self._backend == "multiprocessing"
         ours, theirs = channel.pair("process" if processes else "thread")
         # A forked child holds copies of the ends of the workers before it, and of ours.
-        inherited = (ours, *(worker.end for worker in self.members))
+        inherited = (ours, *(each.end for i, each in enumerate(self.members) if i != index))
         forks = processes and self._start_method == "fork"
         wires = self._wires
         serving = Serving(
@@ -160,6 +220,8 @@ class Workers:
             own_process=processes,
             wire=None if wires is None else wires[index],
             shows_version=self._shows_version,
+            updates=updates,
+            seed=seed,
             inherited=inherited if forks else (),
             inherited_bells=wires.bells_of_others(index) if forks and wires is not None else (),
         )
@@ -179,10 +241,16 @@ class Workers:
             cause = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
             text = traceback.format_exc()
             raise WorkerError(index, _CONSTRUCTION, cause, text) from None
-        self.members.append(Worker(runner, ours))
+        return Worker(runner, ours)
 
     def _await_built(self, first: int, deadline: Deadline) -> list[Built]:
         started = range(first, len(self.members))
+        return self._await_envs(started, deadline)
+
+    def _await_one(self, index: int, deadline: Deadline) -> None:
+        self._await_envs((index,), deadline)
+
+    def _await_envs(self, started: Sequence[int], deadline: Deadline) -> list[Built]:
         built: dict[int, Built] = {}
         while len(built) < len(started):
             waiting = {i: self.members[i] for i in started if i not in built}

@@ -1,0 +1,229 @@
+"""Workers that are lost are replaced; what they were doing is cut off, and says so.
+
+A new worker gets a new env of the same maker, the parameters in force, and a seed that no worker of
+that env had. A step that was lost with the old one, or comes before the new env was reset, is
+answered by a transition that goes nowhere: reward zero, the observation that it started from,
+truncated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import torch
+
+from reference_impl.core import channel
+from reference_impl.core.clock import Deadline
+from reference_impl.core.errors import Closed, WorkerError
+from reference_impl.pool.conversation import Conversation
+from reference_impl.pool.messages import Call, Done, Operation
+from reference_impl.pool.roots import like
+from reference_impl.pool.state import Lost
+from reference_impl.pool.values import Values, pack, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reference_impl.pool.env_params import Update
+    from reference_impl.pool.lines import Line
+    from reference_impl.pool.messages import Built
+    from reference_impl.pool.state import Delivery
+    from reference_impl.pool.workers import Workers
+
+_LOG: Final = logging.getLogger(__name__)
+_RESETS: Final = frozenset({Operation.RESET, Operation.PRIVATE_RESET})
+_STEPS: Final = frozenset({Operation.STEP, Operation.PRIVATE_STEP})
+_STEPS_WITH_RESET: Final = frozenset({Operation.STEP_AND_MAYBE_RESET, Operation.STEP_THEN_RESET})
+
+
+class Restarts:
+    """How lost workers are replaced, and how often they were.
+
+    Args:
+        workers: of the pool.
+        built: what its envs said of themselves.
+        updates: by env, the updates of parameters that are in force; the pool keeps it current.
+        limit: how often the worker of an env is replaced, at most.
+        backoff_s: what is waited before an env's first restart; twice as long before each next one.
+        start_timeout_s: for making the new env.
+    """
+
+    def __init__(
+        self,
+        workers: Workers,
+        built: Sequence[Built],
+        updates: Mapping[int, Sequence[Update]],
+        *,
+        limit: int,
+        backoff_s: float,
+        start_timeout_s: float,
+    ) -> None:
+        self._workers = workers
+        self.built: Final = tuple(built)
+        self._updates = updates
+        self._limit = limit
+        self._backoff_s = backoff_s
+        self._start_timeout_s = start_timeout_s
+        self.counts: Final = [0] * len(built)
+        entropy = int.from_bytes(os.urandom(8), "big")
+        self.seeds: Final = dict.fromkeys(range(len(built)), entropy)  # the last given, by env
+
+    def replace(self, env: int, lost: Lost) -> Lost | None:
+        """Start a new worker for `env`; return why there is none, if so.
+
+        Raises:
+            Closed: the pool is being closed.
+        """
+        cause = ""
+        while self.counts[env] < self._limit:
+            wait_s = self._backoff_s * 2 ** self.counts[env]
+            self.counts[env] += 1
+            _LOG.warning("worker %d is lost (%s): restart %d", env, lost, self.counts[env])
+            if self._workers.closing.wait(wait_s):
+                raise Closed("the pool is closed")
+            deadline = Deadline.after(self._start_timeout_s)
+            try:
+                self._workers.replace(env, self._updates.get(env, ()), self._seed(env), deadline)
+            except WorkerError as error:
+                cause = f"; the last one failed: {error.cause}"
+            else:
+                return None
+        told = lost.reason or f"the worker died with exit code {lost.exitcode}"
+        reason = f"{told}, after {self._limit} restarts, which is all it gets{cause}"
+        return Lost(exitcode=lost.exitcode, reason=reason)
+
+    def _seed(self, env: int) -> int:
+        # Also for an env that nobody seeded: a forked process would draw what the last one drew.
+        text = f"{self.seeds[env]} {env} {self.counts[env]}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
+
+
+class _Cut(NamedTuple):
+    """What a step that was cut off is answered with, once the env that it led to was reset."""
+
+    following: Values
+    form: Values | None  # what of the root to return; None: all
+
+
+class RestartingConversation(Conversation):
+    """A conversation that replaces workers which are lost, under its lock."""
+
+    def __init__(self, workers: Workers, line: Line | None, restarts: Restarts) -> None:
+        super().__init__(workers.members, line)
+        self._members = workers.members
+        self._restarts = restarts
+        self._with_cuts = _WithCuts(self._line)
+        self._line = cast("Line", self._with_cuts)
+        self._unreset: set[int] = set()  # new envs that nobody knows of yet
+        self._reset_kwargs: dict[int, dict[str, Any]] = {}  # of the last reset, by env
+
+    def standing(self) -> dict[str, Any]:
+        """Return what the conversation without restarts does, and how many there were by env."""
+        return {**super().standing(), "restarts": tuple(self._restarts.counts)}
+
+    def _post(self, env: int, call: Call) -> None:
+        if call.operation in _RESETS:
+            self._unreset.discard(env)
+            self._reset_kwargs[env] = call.kwargs
+        elif env in self._unreset and call.operation in _STEPS | _STEPS_WITH_RESET:
+            self._unreset.discard(env)
+            self._cut(env, call)
+            return
+        super()._post(env, call)
+
+    def _lose(self, env: int) -> None:
+        # What it has said before it went counts; the next question would have come too late.
+        lost: Lost | None = self._workers[env].post_mortem()
+        self._line.lose(env)
+        if not self._state.closed and env not in self._state.lost:
+            assert lost is not None
+            try:
+                given_up = self._restarts.replace(env, lost)
+            except Closed:
+                given_up = lost
+            if given_up is None:
+                self._go_on(env, lost)
+                return
+            lost = given_up
+        self._state.lose(env, lost or Lost())
+
+    def _go_on(self, env: int, lost: Lost) -> None:
+        """Take the new worker in, and see to what the old one was asked."""
+        self._workers[env] = self._members[env]
+        self._line.adopt(env, self._workers[env])
+        self._unreset.add(env)
+        for id_, operation, given in self._state.take_over(env):
+            call = Call(request=id_, operation=operation, values=given, kwargs={})
+            try:
+                if operation in _RESETS:
+                    self._unreset.discard(env)
+                    kwargs = self._reset_kwargs.get(env, {})
+                    again = Call(request=id_, operation=operation, values=given, kwargs=kwargs)
+                    self._line.post(env, again)
+                elif operation in _STEPS | _STEPS_WITH_RESET:
+                    self._unreset.discard(env)
+                    self._cut(env, call)
+                else:  # it may have happened, and cannot be repeated
+                    self._state.answer_to(id_, env, lost)
+            except channel.ChannelClosed:  # the new one is lost, too
+                self._lose(env)
+                return
+
+    def _cut(self, env: int, call: Call) -> None:
+        following = cut_off(self._restarts.built[env], call.values)
+        if call.operation in _STEPS:
+            self._state.answer(env, Done(request=call.request, result=following))
+            return
+        form = None
+        if call.operation is Operation.STEP_THEN_RESET:
+            form = _root_form(self._restarts.built[env])
+        self._with_cuts.cuts[env] = _Cut(following, form)
+        reset = Call(request=call.request, operation=Operation.RESET, values=call.values, kwargs={})
+        self._line.post(env, reset)
+
+
+class _WithCuts:
+    """A line on which resets of new envs answer steps that were cut off."""
+
+    def __init__(self, line: Any) -> None:
+        self._line = line
+        self.cuts: dict[int, _Cut] = {}  # by env, until their resets are delivered
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._line, name)
+
+    def collect(self, deliveries: list[Delivery]) -> list[Delivery]:
+        """Return what the line does; where a step was cut off, that and the root of the reset."""
+        return [self._joined(each) for each in self._line.collect(deliveries)]
+
+    def _joined(self, delivery: Delivery) -> Delivery:
+        if delivery.env not in self.cuts or not isinstance(delivery.result, Values):
+            return delivery
+        following, form = self.cuts.pop(delivery.env)
+        root = delivery.result if form is None else like(form, delivery.result)
+        return delivery._replace(result=(following, root))
+
+
+def cut_off(built: Built, given: Values | None) -> Values:
+    """Return what follows a step that nobody will answer: it starts and ends at the same place."""
+    spec = built.specs["output_spec"]
+    shown = like(pack(spec["full_observation_spec"].zero()), given)
+    following = unpack(shown, None)
+    following.update(spec["full_reward_spec"].zero())
+    done = spec["full_done_spec"].zero()
+    for key in done.keys(include_nested=True, leaves_only=True):
+        name = key if isinstance(key, str) else key[-1]
+        if name != "terminated":
+            done.set(key, torch.ones_like(done.get(key)))
+    following.update(done)
+    return pack(following)
+
+
+def _root_form(built: Built) -> Values:
+    spec = built.specs["output_spec"]
+    form = spec["full_observation_spec"].zero()
+    form.update(spec["full_done_spec"].zero())
+    return pack(form)
