@@ -36,6 +36,23 @@ class GymnasiumProbe(gymnasium.Env[Any, Floats]):
         stepped = self._env.step(float(action[0]))
         return *stepped, self._env.info
 
+    @property
+    def level(self) -> int:
+        """The probe's level."""
+        return self._env.level
+
+    @level.setter
+    def level(self, level: int) -> None:
+        self._env.level = level
+
+    def set_level(self, level: int) -> None:
+        """Set it."""
+        self._env.set_level(level)
+
+    def get_level(self) -> int:
+        """Return it."""
+        return self._env.get_level()
+
     def close(self) -> None:
         """Close the probe env."""
         self._env.close()

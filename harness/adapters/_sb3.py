@@ -6,7 +6,7 @@ Waiting for a step takes no timeout, and a reset is one of all envs: `recv` and 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from harness.adapters._gymnasium_env import ENDS, FLAT, GymnasiumProbe
 from harness.ports import pool as port
 from harness.ports.backend import Backend
+from harness.ports.param_verbs import SetParams
 from harness.ports.pool import Batch, Floats
 
 
@@ -50,6 +51,18 @@ class _Pool:
 
     def send(self, actions: Floats) -> None:
         self._envs.step_async(np.asarray(actions, dtype=np.float32).reshape(-1, 1))
+
+    def set_params(self, levels: Mapping[int, int], verb: SetParams) -> None:
+        for env, level in levels.items():
+            if verb.via == "attribute":
+                self._envs.set_attr("level", level, indices=env)
+            else:
+                self._envs.env_method("set_level", level, indices=env)
+
+    def read_params(self, via: str) -> Sequence[int]:
+        if via == "attribute":
+            return [int(level) for level in self._envs.get_attr("level")]
+        return [int(level) for level in self._envs.env_method("get_level")]
 
     def seed(self, value: int) -> None:
         self._envs.seed(value)

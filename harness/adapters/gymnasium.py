@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import multiprocessing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -13,6 +13,7 @@ import numpy as np
 from harness.adapters import _gymnasium_env as form
 from harness.ports import pool as port
 from harness.ports.backend import Backend
+from harness.ports.param_verbs import SetParams
 
 
 class _Pool:
@@ -46,6 +47,13 @@ class _Pool:
         seen, handed = form.rows(observation, len(self._index)), form.arrays(observation, *rest)
         return port.Batch(env_index=self._index, observation=seen, handed=tuple(handed), **data)
 
+    def set_params(self, levels: Mapping[int, int], _verb: SetParams) -> None:
+        now = [levels.get(env, level) for env, level in enumerate(self.read_params("attribute"))]
+        self._envs.set_attr("level", now)
+
+    def read_params(self, _via: str) -> Sequence[int]:
+        return [int(level) for level in self._envs.get_attr("level")]
+
     def seed(self, value: int) -> None:
         self._envs.reset(seed=value)
 
@@ -60,7 +68,7 @@ class _Pool:
 
 
 _CAPABILITIES = port.PoolCapabilities(
-    verbs=frozenset({"reset_where", "send", "recv", "seed"}),
+    verbs=frozenset({"reset_where", "send", "recv", "seed", "params_attribute"}),
     setup={
         "exchange": frozenset({"value", "slots"}),
         "start_method": port.START_METHODS,

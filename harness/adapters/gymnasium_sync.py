@@ -30,7 +30,7 @@ class _SyncPool(_Pool):
 
 
 _CAPABILITIES = port.PoolCapabilities(
-    verbs=frozenset({"reset_where", "seed"}),
+    verbs=frozenset({"reset_where", "seed", "params_attribute"}),
     setup={
         "transport": frozenset({"thread"}),
         "payload": form.FLAT | {"nested"},

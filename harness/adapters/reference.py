@@ -13,7 +13,7 @@ from tensordict import TensorDict
 from harness.adapters.tensordict_entries import MARK
 from harness.adapters.tensordict_pool import EXTRAS, WATCHES, Dialect, pool_port
 from harness.adapters.tensordict_weights import stamps
-from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
+from harness.payloads.tensordict_env import ENDS, PAYLOADS, STATISTICS_FRAMES, env_makers
 from harness.ports.backend import Backend, Hook, own_bound
 from harness.ports.pool import (
     Channel,
@@ -35,7 +35,7 @@ from harness.ports.weights import (
     WeightsSetup,
 )
 from reference_impl.core import channel as channels
-from reference_impl.pool import AsyncEnvPool
+from reference_impl.pool import AsyncEnvPool, Reinit
 from reference_impl.weights import MultiProcessWeightSyncScheme, PolicyWorkers
 
 _START_METHODS = frozenset({"fork", "spawn", "forkserver"})
@@ -52,6 +52,8 @@ POOL_CAPABILITIES = PoolCapabilities(
         "ends": ENDS,
         "extras": EXTRAS,
         "watch": WATCHES,
+        "on_worker_failure": frozenset({"raise", "restart"}),
+        "child": frozenset({"bare", "normalised"}),
     },
     mark=MARK,
     channels={"process": frozenset({*_PUBLIC, *_READER}), "thread": _PUBLIC},
@@ -62,6 +64,7 @@ _EXCHANGES = {"value": "queue", "slots": "shm", "auto": "auto"}  # the pool's wo
 _WITH_SLOTS = replace(
     POOL_CAPABILITIES, setup={**POOL_CAPABILITIES.setup, "exchange": frozenset(_EXCHANGES)}
 )
+MAX_RESTARTS = 3
 # All of its channels' input and output goes through these two functions.
 HOOKS = (
     Hook(target="reference_impl.core.channel:send", transfer="put"),
@@ -127,11 +130,13 @@ def pool_port_of(
 
     def build(setup: PoolSetup, factories: Sequence[EnvFactory], deadline_s: float) -> Any:
         return make_pool(
-            env_makers(factories),
+            env_makers(factories, setup.child),
             backend="threading" if setup.transport == "thread" else "multiprocessing",
             stack=setup.stack,
             exchange=_EXCHANGES[setup.exchange],
             start_method=setup.start_method,
+            on_worker_failure=setup.on_worker_failure,
+            max_restarts=MAX_RESTARTS,
             shutdown_timeout=own_bound(deadline_s),
             start_timeout=own_bound(setup.start_within_s),
         )
@@ -141,6 +146,7 @@ def pool_port_of(
         worker_pids=lambda pool: pool.worker_pids,
         channel=_channel,
         transfer_ends=_transfer_ends,
+        reinit=lambda: Reinit(transform="ObservationNorm", kwargs={"num_iter": STATISTICS_FRAMES}),
     )
     return pool_port(capabilities, dialect)
 

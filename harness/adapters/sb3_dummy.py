@@ -8,7 +8,9 @@ from harness.adapters._sb3 import backend_of
 from harness.ports.pool import PoolCapabilities
 
 _CAPABILITIES = PoolCapabilities(
-    verbs=frozenset({"seed"}),  # what is sent stays where it is until it is waited for
+    verbs=frozenset(
+        {"seed", "params_attribute", "params_method"}
+    ),  # what is sent stays where it is until it is waited for
     setup={"transport": frozenset({"thread"})},
 )
 backend = backend_of("sb3_dummy", _CAPABILITIES, lambda makers, _: DummyVecEnv(makers))

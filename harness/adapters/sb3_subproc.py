@@ -9,7 +9,7 @@ from harness.adapters._sb3 import backend_of
 from harness.ports.pool import PoolCapabilities
 
 _CAPABILITIES = PoolCapabilities(
-    verbs=frozenset({"send", "seed"}),
+    verbs=frozenset({"send", "seed", "params_attribute", "params_method"}),
     setup={
         "start_method": frozenset({"fork", "spawn", "forkserver"}),
         "payload": FLAT | {"reward_array"},

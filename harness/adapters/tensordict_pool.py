@@ -22,6 +22,7 @@ from harness.adapters.tensordict_rows import layout_of, tensors
 from harness.model import probe
 from harness.payloads.tensordict_env import env_makers
 from harness.ports.entries import Entered, Entry, Extras
+from harness.ports.param_verbs import SetParams
 from harness.ports.pool import (
     Batch,
     Bools,
@@ -64,6 +65,7 @@ class Dialect:
         transfer_ends: what tells the transfers of a channel, as the port has it.
         remarks: what a reader of the cell has to know of how the pool was set up.
         close: closes the pool, or the transformed env around it, so that it may be called again.
+        reinit: what names the children's transform where its statistics are to be made anew.
         entries: how its entry points are called by name.
     """
 
@@ -74,6 +76,7 @@ class Dialect:
     remarks: Callable[[PoolSetup, float], tuple[str, ...]] = _no_remarks
     close: Callable[[Any], None] = _close
     entries: type[Entries] = Entries
+    reinit: Callable[[], Any] = lambda: None
 
 
 def pool_port(capabilities: PoolCapabilities, dialect: Dialect) -> PoolPort:
@@ -162,6 +165,7 @@ class TensorDictPool:
         self._layout = layout_of(setup.payload)
         self._children = setup.num_envs // self._layout.lanes
         self._host = setup.host
+        self._normalised = setup.child == "normalised"
         self._stack = STACKS[setup.stack]
         self._pool = dialect.build(setup, factories, deadline_s)
         self._env = self._pool
@@ -204,6 +208,32 @@ class TensorDictPool:
     def seed(self, value: int) -> None:
         """Seed the outermost env, which hands seeds on."""
         self._env.set_seed(value)
+
+    def set_params(self, levels: Mapping[int, int], verb: SetParams) -> None:
+        """Through the host, as a user would."""
+        envs, values = list(levels), list(levels.values())
+        if verb.via == "update" or verb.when == "reset" or verb.reinit:
+            reinit = [self._dialect.reinit()] if verb.reinit else []
+            method = None if verb.via == "attribute" else "set_level"
+            self._env.update_env_params(
+                [{"level": level} for level in values],
+                env_index=envs,
+                method=method,
+                reinit_transforms=reinit,
+                when=verb.when,
+            )
+        elif verb.via == "attribute":
+            self._env.set_attr("level", values, env_index=envs)
+        else:
+            for env, level in levels.items():
+                self._env.call("set_level", level, env_index=env)
+
+    def read_params(self, via: str) -> Sequence[int]:
+        """Through the host, too."""
+        read: Sequence[int] = (
+            self._env.get_attr("level") if via == "attribute" else self._env.call("get_level")
+        )
+        return read
 
     def enter(self, entry: Entry, actions: Floats, mask: Bools, *, overwrite: bool) -> Entered:
         """One call of an entry point by name."""
@@ -275,6 +305,7 @@ class TensorDictPool:
         return Batch(
             env_index=self._layout.envs(_children(root)),
             observation=self._layout.observations(root),
+            normal=self._normal(root),
             handed=tensors(root),
         )
 
@@ -283,6 +314,7 @@ class TensorDictPool:
         return Batch(
             env_index=layout.envs(_children(root)),
             observation=layout.observations(root),
+            normal=self._normal(done, "next"),
             handed=(*tensors(done), *tensors(root)),
             **self._transition(done),
         )
@@ -296,6 +328,9 @@ class TensorDictPool:
             handed=tensors(batch),
             **self._transition(batch),
         )
+
+    def _normal(self, td: Any, *below: str) -> Any:
+        return self._layout.column(td, "normal", *below) if self._normalised else None
 
     def _transition(self, done: Any) -> dict[str, Any]:
         layout = self._layout

@@ -18,6 +18,7 @@ from harness.adapters.tensordict_pool import EXTRAS, WATCHES, Dialect, pool_port
 from harness.adapters.tensordict_weights import stamps
 from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
 from harness.ports.backend import Backend, own_bound
+from harness.ports.param_verbs import PARAMS
 from harness.ports.pool import (
     Channel,
     ChannelEnd,
@@ -200,7 +201,7 @@ backend = Backend(
     preload=("torchrl.envs", "torchrl.collectors", "torchrl.weight_update"),
     pool=pool_port(
         PoolCapabilities(
-            verbs=OPTIONAL,
+            verbs=OPTIONAL - PARAMS,  # it has no call that reaches into its envs
             setup={
                 "transport": frozenset({"thread", "process"}),
                 "exchange": frozenset({"value", "slots", "auto"}),

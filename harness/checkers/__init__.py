@@ -1,6 +1,7 @@
 """The invariants: pure functions from a history to what is wrong with it."""
 
 from harness.checkers.acks_aligned import CHECKER as ACKS_ALIGNED
+from harness.checkers.as_freshly_built import CHECKER as AS_FRESHLY_BUILT
 from harness.checkers.bounded_calls import CHECKER as BOUNDED_CALLS
 from harness.checkers.bounded_memory import CHECKER as BOUNDED_MEMORY
 from harness.checkers.bounded_shutdown import CHECKER as BOUNDED_SHUTDOWN
@@ -14,12 +15,16 @@ from harness.checkers.no_leaks import CHECKER as NO_LEAKS
 from harness.checkers.no_orphans import CHECKER as NO_ORPHANS
 from harness.checkers.no_torn_forward import CHECKER as NO_TORN_FORWARD
 from harness.checkers.ownership import CHECKER as OWNERSHIP
+from harness.checkers.params_applied import CHECKER as PARAMS_APPLIED
 from harness.checkers.reset_mask import CHECKER as RESET_MASK
 from harness.checkers.routing import CHECKER as ROUTING
+from harness.checkers.same_workers import CHECKER as SAME_WORKERS
 from harness.checkers.seeds_distinct import CHECKER as SEEDS_DISTINCT
 from harness.checkers.spec_conformance import CHECKER as SPEC_CONFORMANCE
+from harness.checkers.transforms_reinitialised import CHECKER as TRANSFORMS_REINITIALISED
 from harness.checkers.usable_after import CHECKER as USABLE_AFTER
 from harness.checkers.weights_isolated import CHECKER as WEIGHTS_ISOLATED
+from harness.checkers.worker_restarts import CHECKER as WORKER_RESTARTS
 from harness.checkers.writes_input import CHECKER as WRITES_INPUT
 from harness.ports.checkers import Checker
 
@@ -31,6 +36,11 @@ CHECKERS: tuple[Checker, ...] = (
     SPEC_CONFORMANCE,
     WRITES_INPUT,
     SEEDS_DISTINCT,
+    PARAMS_APPLIED,
+    AS_FRESHLY_BUILT,
+    TRANSFORMS_REINITIALISED,
+    SAME_WORKERS,
+    WORKER_RESTARTS,
     BOUNDED_CALLS,
     BOUNDED_SHUTDOWN,
     IDEMPOTENT_CLOSE,

@@ -25,6 +25,7 @@ class Row:
         reward: None after a reset.
         terminated: None after a reset.
         truncated: None after a reset.
+        normal: what the child's transform made of its level; None if it has none.
         unreadable: why an observation could not be decoded, if so.
     """
 
@@ -36,6 +37,12 @@ class Row:
     terminated: bool | None = None
     truncated: bool | None = None
     unreadable: str | None = None
+    normal: float | None = None
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether it says of itself that the env was lost in this step: no step of the probe has reward 0."""
+        return self.reward == 0.0 and bool(self.truncated)
 
     @property
     def ended(self) -> bool:
@@ -70,6 +77,7 @@ def _row(plain: Mapping[str, Any], *, is_rollout: bool) -> Row:
         terminated=plain.get("terminated"),
         truncated=plain.get("truncated"),
         unreadable=problem or final_problem,
+        normal=plain.get("normal"),
     )
 
 

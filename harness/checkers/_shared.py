@@ -11,7 +11,7 @@ POOL = frozenset({"pool"})
 WEIGHTS = frozenset({"weights"})
 EITHER = POOL | WEIGHTS
 
-BUILDING_VERBS = frozenset({"construct", "replace", "rebuild"})
+BUILDING_VERBS = frozenset({"construct", "replace", "rebuild", "build_anew"})
 """After one of them the object is another one than before."""
 ENDING_VERBS = frozenset({"shutdown", "collect_garbage", "release", "leave"})
 HOLDING_FAULTS = frozenset({"stall", "stop", "hold_forward"})
@@ -32,6 +32,11 @@ LOSING_FAULTS = frozenset(
     }
 )
 """Those that may cost the answer to a request that they strike, whether or not a call fails."""
+
+
+def restarts(history: History) -> bool:
+    """Whether the backend was asked to replace lost workers."""
+    return history.setup.get("on_worker_failure") == "restart"
 
 
 class AnswerChecker(Checker):

@@ -21,11 +21,15 @@ class Model:
         horizon: the episode length of env 0.
         same_step: an env whose episode ended is reset within the step that ended it.
         ends: how episodes end, as the setup says.
+        restarts: a step of an env that was lost is cut off where it started, and a new env begins.
+        levels: rewards show a level, which is not for this model to say.
     """
 
     horizon: int
     same_step: bool
     ends: str = "split"
+    restarts: bool = False
+    levels: bool = False
 
     def is_last(self, env: int, step: int) -> bool:
         """Whether an episode of this env ends at this step."""
@@ -45,6 +49,8 @@ class Model:
         if landed is None:
             return ["the episode ended, and its final observation is missing"]
         wrong = list(_broken(landed))
+        if self.restarts and row.cut_off:
+            return [*wrong, *self._cut_off(row, landed, before)]
         if due or (before is None and landed.step == 0 and not self.same_step):
             return [*wrong, *_first_of_next(landed, before), *self._reset_row(row)]
         wrong += _next(landed, before)
@@ -104,10 +110,25 @@ class Model:
         last = self.is_last(env, landed.step)
         if landed.step > probe.horizon(self.horizon, env):
             yield f"step {landed.step} is beyond the episode's end"
-        yield from _reward(row.reward, probe.reward(env, landed.step))
+        reward = row.reward
+        if self.levels and reward is not None and math.isfinite(reward):
+            _, reward = probe.level_in(reward)
+        yield from _reward(reward, probe.reward(env, landed.step))
         terminated, truncated = probe.ending(self.ends, env, landed.episode)
         yield from _unless("terminated", row.terminated, last and terminated)
         yield from _unless("truncated", row.truncated, last and truncated)
+
+    def _cut_off(self, row: Row, landed: Observation, before: Observation | None) -> Iterator[str]:
+        if before is not None and landed != before:
+            yield (
+                f"it was cut off at step {before.step} of episode {before.episode}, and shows step "
+                f"{landed.step} of episode {landed.episode}"
+            )
+        if row.observation is None:
+            yield "the first observation of the new env is missing"
+        else:
+            yield from _first_of_next(row.observation, None)
+            yield from _unless("episode of the new env", row.observation.episode, 1)
 
     def _reset_row(self, row: Row) -> Iterator[str]:
         yield from _reward(row.reward, 0.0)

@@ -13,6 +13,7 @@ from harness.checkers._shared import (
     AnswerChecker,
     is_timeout,
     named,
+    restarts,
 )
 from harness.model.history import Event, History, Kind, Operation
 from harness.model.probe import NO_ACTION
@@ -102,6 +103,8 @@ class _Router:
         if operation.op == "rollout":
             return _wrong_transition(row)
         landed = row.landed(same_step=self._same_step)
+        if restarts(self._history) and row.cut_off:
+            return None  # its env was lost with the request, and shows where it was before
         if landed is None or row.unreadable or not landed.whole:
             self._requests.excuse()  # nobody can tell which request this answers
             return None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.engine import params
 from harness.engine.aside import Busy, in_second_thread
 from harness.engine.held import Held
 from harness.engine.loader import backend_of
@@ -20,6 +21,7 @@ from harness.payloads.factories import shaped
 from harness.ports import pool as port
 from harness.ports import pool_verbs as verbs
 from harness.ports.entries import Compare, Entered
+from harness.ports.param_verbs import BuildAnew, ReadParams, SetParams
 
 _TOLD = tuple(field.name for field in fields(Entered))
 
@@ -33,6 +35,7 @@ class PoolSession(Session):
     _beside: Any = None
     _busy: Busy | None = None
     _actions = 0
+    _level = 0  # of envs that are made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -72,6 +75,7 @@ class PoolSession(Session):
                     hooks=self.hooks(),
                     tells_keys=setup.watch == "input",
                     pool=pool,
+                    level=self._level,
                 ),
             )
             for i in range(setup.num_envs)
@@ -108,6 +112,8 @@ class PoolSession(Session):
                 return {"timeout_s": verb.timeout_s, "min_get": wanted, **_refusable(verb)}
             case verbs.Rollout():
                 return {"frames": verb.frames}
+            case SetParams() | ReadParams() | BuildAnew():
+                return params.arguments(verb, num_envs)
             case verbs.Seed():
                 return {"value": verb.value}
             case verbs.Shutdown(thread=True):
@@ -147,6 +153,8 @@ class PoolSession(Session):
                 return {key: to_plain(getattr(entered, key)) for key in _TOLD}
             case verbs.Rollout():
                 return self._received(self._pool.rollout(verb.frames))
+            case SetParams() | ReadParams():
+                return params.perform(self._pool, verb, arguments)
             case _:
                 self._silently(verb)
                 return {}
@@ -159,7 +167,8 @@ class PoolSession(Session):
             case verbs.Replace():
                 self._pool = None
                 self.open()
-            case verbs.Rebuild():
+            case verbs.Rebuild() | BuildAnew():
+                self._level = verb.level if isinstance(verb, BuildAnew) else self._level
                 self._pool.close()
                 self._pool = None
                 gc.collect()  # what waits for that alone is not a leak, and would be inherited
@@ -260,6 +269,7 @@ def _row(batch: port.Batch, i: int, payload: port.Payload) -> dict[str, Any]:
         "terminated": entry(batch.terminated),
         "truncated": entry(batch.truncated),
         "final": _record(batch.final_observation, i, payload, env),
+        **({} if batch.normal is None else {"normal": entry(batch.normal)}),
     }
 
 

@@ -14,6 +14,7 @@ A probe observation is a float32 vector; every entry is an integer small enough 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -77,9 +78,24 @@ def decode(entries: Sequence[float]) -> Observation:
     return Observation(**dict(zip(FIELDS, map(round, entries), strict=True)))
 
 
-def reward(env_index: int, step: int) -> float:
-    """The reward of the step that led to `step`: exact in float32, different in every env."""
-    return step + env_index / 8
+LEVEL_UNIT = 1024  # more than any step of an episode
+
+
+def reward(env_index: int, step: int, level: int = 0) -> float:
+    """The reward of the step that led to `step`: exact in float32, different in every env and at every level."""
+    return step + env_index / 8 + LEVEL_UNIT * level
+
+
+def level_in(reward: float) -> tuple[int, float]:
+    """The level that a reward shows, and the reward at level 0.
+
+    Raises:
+        ValueError: it is not finite.
+    """
+    if not math.isfinite(reward):
+        raise ValueError(f"a reward of the probe is finite, got {reward}")
+    level = math.floor(reward / LEVEL_UNIT)
+    return level, reward - LEVEL_UNIT * level
 
 
 def horizon(base: int, env_index: int) -> int:

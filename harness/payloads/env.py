@@ -36,7 +36,9 @@ class CountingEnv:
         ends: Ends = "split",
         *,
         tells_keys: bool = False,
+        level: int = 0,
     ) -> None:
+        self._level = level
         self.env_index = env_index
         self.info: dict[str, Any] = {}
         self._tells_keys = tells_keys
@@ -73,10 +75,30 @@ class CountingEnv:
         over = self._step >= self._horizon
         terminated, truncated = probe.ending(self._ends, self.env_index, self._episode)
         spoilt = self._link.pass_gate(self._role, "step", "after") or spoilt
-        reward: Any = probe.reward(self.env_index, self._step)
+        reward: Any = probe.reward(self.env_index, self._step, self._level)
         if self._payload == "reward_array":
             reward = np.array([reward], dtype=np.float32)
         return self._observation(taken, spoilt), reward, over and terminated, over and truncated
+
+    @property
+    def level(self) -> int:
+        """The one parameter."""
+        return self._level
+
+    @level.setter
+    def level(self, level: int) -> None:
+        self.set_level(level)
+
+    def set_level(self, level: int) -> None:
+        """Have another level from the next step on; ValueError if it is negative."""
+        if level < 0:
+            raise ValueError(f"env {self.env_index} has no level below 0, got {level}")
+        self._level = level
+        self._link.observe(self._role, "level", level=level)
+
+    def get_level(self) -> int:
+        """The level."""
+        return self._level
 
     def seed(self, value: int) -> None:
         """Seed the generator that it draws from at each reset."""
@@ -133,6 +155,7 @@ class CountingEnvFactory:
     ends: Ends = "split"
     hooks: tuple[Hook, ...] = ()
     tells_keys: bool = False
+    level: int = 0
     pool: str = "worker"
 
     def __call__(self) -> CountingEnv:
@@ -147,6 +170,7 @@ class CountingEnvFactory:
             self.payload,
             self.ends,
             tells_keys=self.tells_keys,
+            level=self.level,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 from tensordict import NonTensorData, TensorDict, TensorDictBase
-from torchrl.data import Binary, Composite, Unbounded
-from torchrl.envs import EnvBase
+from torchrl.data import Binary, Bounded, Composite, Unbounded
+from torchrl.envs import Compose, EnvBase, ObservationNorm, StepCounter, TransformedEnv
 
 from harness.payloads import forms
 from harness.ports.pool import EnvFactory, ProbeEnv
@@ -55,6 +55,23 @@ class TensorDictProbe(EnvBase):
         """Tell the probe env the first-level keys of what this one was given."""
         self._env.given([] if tensordict is None else [str(key) for key in tensordict.keys()])  # noqa: SIM118 - a TensorDict is no dict
 
+    @property
+    def level(self) -> int:
+        """The probe's level."""
+        return self._env.level
+
+    @level.setter
+    def level(self, level: int) -> None:
+        self._env.level = level
+
+    def set_level(self, level: int) -> None:
+        """Set it."""
+        self._env.set_level(level)
+
+    def get_level(self) -> int:
+        """Return it."""
+        return self._env.get_level()
+
     def close(self, *, raise_if_closed: bool = True) -> None:
         """Close the probe env with this one."""
         super().close(raise_if_closed=raise_if_closed)
@@ -63,6 +80,39 @@ class TensorDictProbe(EnvBase):
     def _set_seed(self, seed: int | None) -> None:
         if seed is not None:
             self._env.seed(int(seed))
+
+
+class LevelShowing(TensorDictProbe):
+    """Shows, too, its level and how far the episode has got: `level` float32 [1]."""
+
+    def __init__(self, factory: EnvFactory) -> None:
+        super().__init__(factory)
+        self._steps = 0
+        self.observation_spec["level"] = Unbounded((1,))
+        # Whoever makes statistics acts at random: what no request is, so that it is not taken for one.
+        self.action_spec = Bounded(-9.0, -2.0, (1,))
+
+    def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        self._steps = 0
+        return self._with_level(super()._reset(tensordict, **kwargs))
+
+    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        self._steps += 1
+        return self._with_level(super()._step(tensordict))
+
+    def _with_level(self, td: TensorDictBase) -> TensorDictBase:
+        return td.set("level", torch.tensor([self.level + self._steps / 4]))
+
+
+def normalised(factory: EnvFactory) -> EnvBase:
+    """A probe env in a transform that has made statistics of its level: `normal` float32 [1]."""
+    norm = ObservationNorm(in_keys=["level"], out_keys=["normal"], standard_normal=True)
+    env = TransformedEnv(LevelShowing(factory), Compose(StepCounter(), norm))
+    norm.init_stats(STATISTICS_FRAMES)
+    return env
+
+
+STATISTICS_FRAMES = 12
 
 
 class _Several(EnvBase):
@@ -146,7 +196,7 @@ class GroupedProbe(_Several):
         return TensorDict(dict(zip(GROUPS, groups, strict=True)), batch_size=[])
 
 
-def env_makers(factories: Sequence[EnvFactory]) -> list[Callable[[], EnvBase]]:
+def env_makers(factories: Sequence[EnvFactory], child: str = "bare") -> list[Callable[[], EnvBase]]:
     """Picklable makers of the pool's children: as many as factories, or fewer that hold several each.
 
     Raises:
@@ -156,6 +206,8 @@ def env_makers(factories: Sequence[EnvFactory]) -> list[Callable[[], EnvBase]]:
     lanes = forms.LANES.get(payload, 1)
     if len(factories) % lanes:
         raise ValueError(f"{len(factories)} envs make no full children of {lanes}: {payload}")
+    if child == "normalised":
+        return [functools.partial(normalised, factory) for factory in factories]
     if lanes == 1:
         return [functools.partial(TensorDictProbe, factory) for factory in factories]
     several = BatchedProbe if payload == "batched" else GroupedProbe

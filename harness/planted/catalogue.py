@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from harness.model.planted import PlantedBug
 from harness.planted import resources_catalogue
+from harness.planted.catalogue_params import PARAMS
 from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
 from harness.planted.catalogue_rows import ALSO_SHOWN, PLANTED_ROWS
@@ -313,6 +314,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
         caught_by="acks_aligned",
         rows=_REFUSED,
     ),
+    *PARAMS,
     *PAYLOADS,
     *resources_catalogue.PLANTED,
     *EXIT_BUGS,

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.ports.entries import Entered, Entry, Extras, Writes
+from harness.ports.param_verbs import SetParams
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -62,6 +63,9 @@ class PoolSetup:
             a child is: three envs side by side in its own batch; two groups with their own keys.
         ends: how episodes end: even envs terminate and odd ones are truncated; all are truncated;
             both at one step; each env by turns.
+        on_worker_failure: whether a lost worker is an error, or replaced by the backend.
+        child: what the pool's children are: the probe env, or that in a transform which normalises its
+            level by statistics that it made when the child was made.
         factory: what kind of callable makes each env; start methods but `fork` have to pickle it.
         built: in what surroundings the pool is built: by a single thread, beside threads that keep
             working, or in a second thread that ends once the pool is there.
@@ -82,6 +86,8 @@ class PoolSetup:
     start_within_s: float = 30.0
     payload: Payload = "plain"
     ends: Ends = "split"
+    on_worker_failure: Literal["raise", "restart"] = "raise"
+    child: Literal["bare", "normalised"] = "bare"
     factory: FactoryKind = "plain"
     built: Literal["alone", "among_threads", "in_a_thread"] = "alone"
 
@@ -103,6 +109,7 @@ class Batch:
         terminated: [n]; None after a reset.
         truncated: [n]; None after a reset.
         final_observation: last observation of an episode that ended, likewise; rows of other envs mean nothing.
+        normal: what the children's transform made of their level, [n]; None if they have none.
         handed: the very arrays or tensors that the backend handed out with it, in whatever shapes,
             where they are not the columns above; they may change by their owner's hand only.
     """
@@ -114,6 +121,7 @@ class Batch:
     terminated: Bools | None = None
     truncated: Bools | None = None
     final_observation: Rows | None = None
+    normal: Floats | None = None
     handed: Sequence[Any] = ()
 
 
@@ -121,6 +129,7 @@ class ProbeEnv(Protocol):
     """The env that the harness supplies; wrap it in whatever form the backend wants."""
 
     env_index: int
+    level: int
 
     @property
     def info(self) -> dict[str, Any]:
@@ -137,6 +146,12 @@ class ProbeEnv(Protocol):
 
     def seed(self, value: int) -> None:
         """Seed the generator that it draws from at each reset."""
+
+    def set_level(self, level: int) -> None:
+        """Have another level from the next step on; ValueError if it is negative."""
+
+    def get_level(self) -> int:
+        """The level."""
 
     def given(self, keys: Sequence[str]) -> None:
         """To be called with the keys of what the env was given, where there are keys."""
@@ -207,6 +222,12 @@ class FullPool(Pool, Protocol):
 
     def rollout(self, frames: int) -> Batch:
         """Capability `rollout`: the next batch of the collector, rows in time order for each env."""
+
+    def set_params(self, levels: Mapping[int, int], verb: SetParams) -> None:
+        """Capability `params_...`: give these envs these levels, in the way that the verb says."""
+
+    def read_params(self, via: str) -> Sequence[int]:
+        """Capability `params_attribute` or `params_method`: the levels, by env."""
 
     def enter(self, entry: Entry, actions: Floats, mask: Bools, *, overwrite: bool) -> Entered:
         """Capability `compare_<entry>`: asks the envs in `mask`, going on from the call before; plus extras."""

@@ -10,6 +10,7 @@ from typing import Literal
 
 from harness.ports.entries import COMPARABLE, Compare
 from harness.ports.leave import Leave
+from harness.ports.param_verbs import PARAMS, BuildAnew, ReadParams, SetParams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,13 +163,14 @@ class Shutdown:
 
 _Call = Reset | ResetWhere | Step | Send | Recv | Seed | Rollout | Compare
 _Lifetime = Replace | Rebuild | OpenBeside | CloseBeside | Shutdown | Leave
-PoolVerb = _Call | _Lifetime | Idle | Mark
+PoolVerb = _Call | _Lifetime | Idle | Mark | SetParams | ReadParams | BuildAnew
 ALWAYS: frozenset[str] = frozenset(
     {
         "reset",
         "step",
         "replace",
         "rebuild",
+        "build_anew",
         "idle",
         "mark",
         "open_beside",
@@ -178,4 +180,4 @@ ALWAYS: frozenset[str] = frozenset(
     }
 )
 _CALLS = frozenset({"reset_where", "send", "recv", "recv_some", "seed", "rollout"})
-OPTIONAL: frozenset[str] = COMPARABLE | _CALLS
+OPTIONAL: frozenset[str] = COMPARABLE | _CALLS | PARAMS

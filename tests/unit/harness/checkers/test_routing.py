@@ -389,3 +389,16 @@ def test_a_reset_received_for_an_answer_is_found_once():
     pool.recv()
     (text,) = texts(CHECKER.check(pool.history()))
     assert "it answers no request" in text
+
+
+@pytest.mark.parametrize(("restarts", "found"), [("restart", 0), ("raise", 1)])
+def test_a_step_that_was_cut_off_answers_nobody_where_workers_are_replaced(restarts, found):
+    pool = HonestPool()
+    pool.reset()
+    pool.step()
+    before = list(pool.shown[1])
+    pool.step()
+    row = pool.recorder.events[-1].data["rows"][1]
+    row.update(obs=pool.envs[1].reset(), final=before, reward=0.0, truncated=True, action=None)
+    history = pool.recorder.history(setup={"on_worker_failure": restarts})
+    assert len(texts(CHECKER.check(history))) == found

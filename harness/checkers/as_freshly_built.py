@@ -1,0 +1,102 @@
+"""`as_freshly_built`: after a change, data equals that of a pool that was built with the new parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from harness.checkers._levels import BUILDING
+from harness.checkers._rows import Row, rows_of
+from harness.checkers._shared import POOL, AnswerChecker, named
+from harness.model.history import History, Operation
+from harness.model.verdict import Contract, Finding, Judgement
+
+NAME = "as_freshly_built"
+NORMAL_TOLERANCE = 1e-3
+Trace = list[tuple[Operation, Row]]
+
+
+@dataclass(slots=True)
+class _Run:
+    """What all envs showed from a reset on, at one level."""
+
+    level: int
+    fresh: bool
+    by_env: dict[int, Trace] = field(default_factory=dict)
+
+
+def check(history: History) -> Judgement:
+    """Compare, row by row from a reset on, what was changed with what was built so."""
+    runs = list(_runs(history))
+    findings: list[Finding] = []
+    judged = 0
+    for fresh in (run for run in runs if run.fresh):
+        for changed in (run for run in runs if not run.fresh and run.level == fresh.level):
+            for env, trace in changed.by_env.items():
+                pairs = list(zip(trace, fresh.by_env.get(env, ()), strict=False))
+                judged += len(pairs)
+                findings += [found for ours, theirs in pairs if (found := _compared(ours, theirs))]
+    return Judgement(findings=tuple(findings), judged=judged)
+
+
+def _runs(history: History) -> Iterator[_Run]:
+    """Runs at a level that all envs have, each from a reset of all to the next change."""
+    level, fresh = 0, True
+    run: _Run | None = None
+    for op in history.operations:
+        if op.op in BUILDING or op.op == "set_params":
+            fresh = op.op in BUILDING
+            level = int(op.arguments.get("level", 0))
+            run = None
+        elif op.op == "reset" and op.status == "ok":
+            run = _Run(level=level, fresh=fresh)
+            yield run
+        elif op.status != "ok" or op.op not in ("step", "recv"):
+            continue
+        if run is None:
+            continue
+        for row in rows_of(op):
+            run.by_env.setdefault(row.env, []).append((op, row))
+
+
+def _compared(ours: tuple[Operation, Row], theirs: tuple[Operation, Row]) -> Finding | None:
+    (here, mine), (there, other) = ours, theirs
+    unequal = [
+        f"{name} is {a}, not {b}"
+        for name, a, b in (
+            ("reward", mine.reward, other.reward),
+            ("terminated", mine.terminated, other.terminated),
+            ("truncated", mine.truncated, other.truncated),
+            ("normal", mine.normal, other.normal),
+        )
+        if not _equal(a, b)
+    ]
+    if not unequal:
+        return None
+    return Finding(
+        checker=NAME,
+        text=f"env {mine.env} in {named(here)}: {'; '.join(unequal)}, which {named(there)} of a "
+        "pool that was built with these parameters shows",
+        contract=Contract.EQUIVALENCE,
+        events=(*here.events, *there.events),
+    )
+
+
+def _equal(mine: float | None, other: float | None) -> bool:
+    if mine is None or other is None:
+        return mine is other
+    return math.isclose(mine, other, rel_tol=0.0, abs_tol=NORMAL_TOLERANCE)
+
+
+class _FreshChecker(AnswerChecker):
+    """Applies where there is a pool to compare with."""
+
+    __slots__ = ()
+
+    def applies(self, history: History) -> bool:
+        """Whether parameters were changed, and a pool was built with some."""
+        return {"set_params", "build_anew"} <= history.verbs and super().applies(history)
+
+
+CHECKER = _FreshChecker(name=NAME, components=POOL, check=check)

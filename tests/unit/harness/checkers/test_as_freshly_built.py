@@ -1,0 +1,52 @@
+"""What was changed is as what was built so."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.checkers.as_freshly_built import CHECKER
+from tests.unit.harness.checkers.histories import texts
+from tests.unit.harness.checkers.params_histories import LevelledPool
+
+
+def both(spoil=None, *, level: int = 2):
+    pool = LevelledPool()
+    pool.normal = 0.5
+    pool.reset()
+    pool.step()
+    pool.set_params(2)
+    pool.reset()
+    pool.step()
+    if spoil is not None:
+        spoil(pool.recorder.events[-1].data["rows"][1])
+    pool.build_anew(level)
+    pool.reset()
+    pool.step()
+    return pool
+
+
+def test_equal_data_pass():
+    judgement = CHECKER.check(both().history())
+    assert (texts(judgement), judgement.judged) == ([], 4)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("reward", 1.0), ("terminated", True), ("truncated", True), ("normal", 0.6), ("normal", None)],
+)
+def test_data_that_differ_are_found(key, value):
+    [text] = texts(CHECKER.check(both(lambda row: row.update({key: value})).history()))
+    assert text.startswith("env 1 in step (request 16): ")
+    assert f"{key} is {value}, not " in text
+
+
+def test_a_pool_that_was_built_otherwise_is_no_evidence():
+    assert CHECKER.check(both(level=3).history()).judged == 0
+
+
+def test_it_applies_where_there_is_something_to_compare():
+    assert CHECKER.applies(both().history())
+    pool = LevelledPool()
+    pool.reset()
+    pool.set_params(2)
+    assert not CHECKER.applies(pool.history())

@@ -1,0 +1,53 @@
+"""Lost workers are replaced by others that draw anew, and only they are cut off."""
+
+from __future__ import annotations
+
+from harness.checkers.worker_restarts import CHECKER
+from tests.unit.harness.checkers.histories import HonestPool, texts
+
+SETUP = {"on_worker_failure": "restart"}
+FAULTS = [("kill", "killed")]
+
+
+def lossy(cut: int = 1, draws: tuple[int, ...] = (1, 2, 3)):
+    """Env 1 is lost once and says `cut` times that it was."""
+    pool = HonestPool()
+    for env, draw in enumerate(draws):
+        pool.recorder.observe(env % 2, "reset", draw=draw)
+    pool.reset()
+    pool.recorder.fault("killed", "reached", worker=1)
+    pool.recorder.fault("killed", "effect", worker=1)
+    for _ in range(2):
+        pool.step()
+        if cut > 0:
+            pool.recorder.events[-1].data["rows"][1].update(reward=0.0, truncated=True)
+            cut -= 1
+    return pool.recorder.history(setup=SETUP, faults=FAULTS)
+
+
+def test_one_cut_a_loss_passes():
+    judgement = CHECKER.check(lossy())
+    assert (texts(judgement), judgement.judged) == ([], 7)
+
+
+def test_an_env_that_is_cut_off_more_often_than_it_is_lost_is_found():
+    [text] = texts(CHECKER.check(lossy(cut=2)))
+    assert text.startswith("env 1 was cut off 2 times")
+    assert text.endswith("and its worker was lost 1 times")
+
+
+def test_a_draw_that_comes_again_is_found():
+    assert texts(CHECKER.check(lossy(draws=(1, 2, 1)))) == [
+        "worker:0 draws what worker:0 drew before a restart: its seed repeats"
+    ]
+
+
+def test_a_history_without_rows_is_no_evidence():
+    assert CHECKER.check(HonestPool().recorder.history(setup=SETUP)).judged == 0
+
+
+def test_it_applies_where_lost_workers_are_to_be_replaced():
+    assert CHECKER.applies(lossy())
+    pool = HonestPool()
+    pool.reset()
+    assert not CHECKER.applies(pool.recorder.history(faults=FAULTS))
