@@ -142,17 +142,19 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         self._restarts: Restarts | None = None
         self._talk = self._conversation(options, built)
         self._roots = Roots()
-        self._dense: DenseSteps | None = None
-        plain = line is not None and is_plain(line.slots.layout) and stack != "lazy"
-        # Whoever overrides what torchrl calls for a step has it called.
-        cls = type(self)
-        names = ("_step", "_reset")
-        own = all(getattr(cls, name) is vars(AsyncEnvPool)[name] for name in names)
-        if line is not None and plain and own and on_worker_failure == "raise":
-            self._dense = DenseSteps(line, self.device)
+        self._dense = self._dense_steps()
         self._fresh: dict[int, Values] = {}
         self._came: dict[int, tuple[Values, Values | None]] = {}
         self.is_closed = False
+
+    def _dense_steps(self) -> DenseSteps | None:
+        line = self._line
+        if line is None or self.stack == "lazy" or self._restarts is not None:
+            return None
+        # Whoever overrides what torchrl calls for a step has it called.
+        cls, names = type(self), ("_step", "_reset")
+        own = all(getattr(cls, name) is vars(AsyncEnvPool)[name] for name in names)
+        return DenseSteps(line, self.device) if own and is_plain(line.slots.layout) else None
 
     def _conversation(self, options: Options, built: Sequence[Built]) -> Conversation:
         if options.on_worker_failure == "raise":
