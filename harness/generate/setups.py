@@ -54,8 +54,8 @@ def _ordered(words: Sequence[str], weights: Mapping[str, int]) -> list[str]:
 
 
 def _fitting(setup: PoolSetup) -> PoolSetup:
-    """The nearest combination that exists; what only `compare` looks at stays as it is."""
-    setup = replace(setup, extras="none", watch="calls")
+    """The nearest combination that exists; what only `compare` and parameters look at stays as it is."""
+    setup = replace(setup, extras="none", watch="calls", on_worker_failure="raise", child="bare")
     if setup.transport == "thread":  # they are started in one way only, and share all memory
         setup = replace(setup, start_method="fork", exchange="value")
     if setup.payload == "differing":  # what is not alike is neither stacked nor laid out in slots
