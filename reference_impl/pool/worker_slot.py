@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.pool.gym_steps import gym_steps
-from reference_impl.pool.messages import BY_CODE, Attach, Call, Operation
+from reference_impl.pool.messages import BY_CODE, Attach, Call, Operation, Stop
 from reference_impl.pool.slots import (
     ANSWERED,
     FOLLOWING,
@@ -32,8 +32,14 @@ _ROOTS: Final = frozenset({Operation.RESET, Operation.PRIVATE_RESET})
 
 
 def open_slot(wire: Wire, end: End) -> WorkerSlot | None:
-    """Wait to be told the layout; return the slot, or None if data travels by value after all."""
-    message: Attach = channel.recv(end)
+    """Wait to be told the layout; return the slot, or None if data travels by value after all.
+
+    Raises:
+        ChannelClosed: the owner has no more use for this worker, whose envs do not go together.
+    """
+    message: Attach | Stop = channel.recv(end)
+    if isinstance(message, Stop):
+        raise channel.ChannelClosed("asked to stop before it was told the layout")
     if message.layout is None:
         wire.release()
         return None

@@ -11,7 +11,7 @@ import pytest
 import torch
 from tensordict import NonTensorData, TensorDict
 from torchrl.data import Composite, Unbounded
-from torchrl.envs import SerialEnv
+from torchrl.envs import PendulumEnv, SerialEnv
 from torchrl.testing.mocking_classes import (
     CountingBatchedEnv,
     EnvWithMetadata,
@@ -106,6 +106,12 @@ def test_what_slots_cannot_hold_goes_by_value_under_auto_and_is_refused_by_name(
     assert pool.reset().shape == (2,)
     with pytest.raises(ValueError, match=r"exchange='shm' cannot hold"):
         make(makers)
+
+
+def test_workers_of_envs_that_are_refused_end_in_silence(make, capfd):
+    with pytest.raises(ValueError, match=r"exchange='shm' cannot hold"):
+        make([PendulumEnv] * 2)
+    assert capfd.readouterr().err == ""
 
 
 def test_threads_exchange_by_value():
