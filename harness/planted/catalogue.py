@@ -20,6 +20,7 @@ from harness.planted.catalogue_transfers import (
     TRANSFERS,
 )
 from harness.planted.exit_bugs import EXIT_BUGS
+from harness.planted.slots_catalogue import SLOT_BUGS
 from harness.planted.spec_catalogue import (
     SPEC_BUGS,
 )
@@ -319,6 +320,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
     *resources_catalogue.PLANTED,
     *EXIT_BUGS,
     *SPEC_BUGS,
+    *SLOT_BUGS,
 )
 PLANTED: tuple[PlantedBug, ...] = (
     *(replace(bug, rows=bug.rows | ALSO_SHOWN.get(bug.name, frozenset())) for bug in _PLAIN),
