@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from harness.engine import census, holdings, striking
@@ -269,7 +270,7 @@ class Session:
 
     def arm_gate(self, rule: GateRule) -> None:
         """Have a sequence point give an order."""
-        self.gate.arm(rule)
+        self.gate.arm(replace(rule, after_s=rule.after_s * self.request.time_scale))
 
     def release_gate(self, fault: str) -> None:
         """Let probes that this fault holds go on."""

@@ -53,9 +53,10 @@ class Bell:
 
     def release(self) -> None:
         """Close this process's descriptor."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        # No call comes between the two: an interrupt there would have the number closed twice.
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
 
 def _arrived(fd: Travelling) -> Bell:

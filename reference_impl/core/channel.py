@@ -134,12 +134,21 @@ def flush(ends: Collection[End], sentinels: Collection[int], deadline: Deadline 
 @contextlib.contextmanager
 def _held(ends: Collection[End]) -> Iterator[dict[int, End]]:
     """Keep the descriptors of `ends` from being released while they are polled; by number."""
-    numbers = [end.hold() for end in ends]
+    user = object()
     try:
+        numbers = [end.hold(user) for end in ends]
         yield {fd: end for fd, end in zip(numbers, ends, strict=True) if fd >= 0}
     finally:
-        for end in ends:
-            end.let_go()
+        try:
+            _let_go(ends, user)
+        except BaseException:
+            _let_go(ends, user)  # an interrupt came in between: whom it spared is let go now
+            raise
+
+
+def _let_go(ends: Collection[End], user: object) -> None:
+    for end in ends:
+        end.let_go(user)
 
 
 def _ask_for_room(poller: select.poll, held: dict[int, End], otherwise: int) -> None:

@@ -35,7 +35,7 @@ class End(ABC):
         # Guards `_users`, `_over` and the descriptor's release: without it a thread could poll a
         # number that another thread has just closed and a third got again for something else.
         self._lock = threading.Lock()
-        self._users = 0
+        self._users: set[object] = set()
         self._over = False
 
     @property
@@ -79,17 +79,17 @@ class End(ABC):
     def on_writable(self) -> None:
         """Go on with what was kept."""
 
-    def hold(self) -> int:
-        """Keep the descriptor from being released; return it, or -1."""
+    def hold(self, user: object) -> int:
+        """Keep the descriptor from being released until `user` lets go; return it, or -1."""
         with self._lock:
-            self._users += 1
+            self._users.add(user)
             return self.fileno()
 
-    def let_go(self) -> None:
-        """Undo one `hold`."""
+    def let_go(self, user: object) -> None:
+        """Undo what `user` held, if it did; doing so again changes nothing."""
         with self._lock:
-            self._users -= 1
-            if self._over and self._users == 0:
+            self._users.discard(user)
+            if self._over and not self._users:
                 self.release()
 
     def shut(self, *, tell_peer: bool) -> None:
@@ -98,7 +98,7 @@ class End(ABC):
             self._over = True
             if tell_peer and self.fileno() >= 0:
                 self.hang_up()
-            if self._users == 0:
+            if not self._users:
                 self.release()
 
     def mark_over(self) -> None:
@@ -261,10 +261,13 @@ class _Bell:
 
     def release(self) -> None:
         with self._lock:
-            fds, self._fds = self._fds, ()
-            for fd in fds:
-                with contextlib.suppress(OSError):  # somebody else closed the number
+            while self._fds:
+                # No call comes between the two: an interrupt there would lose the number.
+                fd, self._fds = self._fds[0], self._fds[1:]
+                try:
                     os.close(fd)
+                except OSError:
+                    continue
 
 
 @final

@@ -65,7 +65,7 @@ class Wires:
         # Guards `_users` and the release: without it a thread could poll a number that another has
         # just closed and a third got again for something else.
         self._lock = threading.Lock()
-        self._users = 0
+        self._users: set[object] = set()
         self._released = False
         # Ends of workers and whole messages: rare, and watched beside every wait for a bell.
         self._rare: select.epoll | None = None
@@ -119,17 +119,25 @@ class Wires:
     @contextlib.contextmanager
     def held(self) -> Iterator[bool]:
         """Keep the descriptors from being released; false if they are."""
-        with self._lock:
-            held = not self._released
-            self._users += held
+        user = object()
         try:
+            with self._lock:
+                held = not self._released
+                if held:
+                    self._users.add(user)
             yield held
         finally:
-            if held:
-                with self._lock:
-                    self._users -= 1
-                    if self._released and not self._users:
-                        self._close()
+            try:
+                self._let_go(user)
+            except BaseException:
+                self._let_go(user)  # an interrupt came in between
+                raise
+
+    def _let_go(self, user: object) -> None:
+        with self._lock:
+            self._users.discard(user)
+            if self._released and not self._users:
+                self._close()
 
     def wait_for(self, env: int | None, deadline: Deadline) -> set[int]:
         """Wait for the answer of `env`, or any (None), or something rare; return what is readable.

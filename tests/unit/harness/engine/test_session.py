@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from harness.engine.session import _strikes_construction
+from harness.engine.session import Session, _strikes_construction
 from harness.faults.payload import Exit, Raise
 from harness.faults.primitive import CloseChannel
 from harness.faults.resources import FullSharedMemory, Limit, OneProcessor
+from harness.model.gate import GateRule
 from harness.model.scenario import Placement
 from harness.ports.pool_verbs import Reset
 
@@ -34,3 +37,13 @@ def test_what_runs_short_ahead_of_all_verbs_strikes_the_construction(fault):
 )
 def test_everything_else_comes_in_its_turn(step):
     assert not _strikes_construction(step)
+
+
+def test_a_signal_comes_later_on_a_slow_machine():
+    armed: list[GateRule] = []
+    session = SimpleNamespace(
+        gate=SimpleNamespace(arm=armed.append), request=SimpleNamespace(time_scale=3.0)
+    )
+    rule = GateRule(fault="f1", role="worker", op="step", order="hold", after_s=0.2)
+    Session.arm_gate(session, rule)  # type: ignore[arg-type]  # all that it looks at
+    assert armed[0].after_s == pytest.approx(0.6)

@@ -16,6 +16,7 @@ from reference_impl.core import channel
 from reference_impl.core.channel import ChannelClosed
 from reference_impl.core.clock import MONOTONIC, Deadline
 from reference_impl.core.ends import ProcessEnd
+from tests.unit.reference_impl.interrupts import interrupted_at
 
 LARGE = 4_000_000
 SOON = 5.0
@@ -226,3 +227,16 @@ def test_abandoning_a_copy_leaves_the_channel_to_others(raw):
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="fibre"):
         channel.pair("fibre")  # type: ignore[arg-type]  # what is tested
+
+
+def test_an_interrupt_anywhere_in_a_wait_leaves_nothing_open_once_the_channel_is_closed(kind):
+    before = sorted(os.listdir("/proc/self/fd"))
+    for point in range(100_000):
+        pair = channel.pair(kind)
+        interrupted = interrupted_at(point, channel.wait, pair[:1], (), Deadline.after(0))
+        for end in pair:
+            channel.close(end)
+        assert sorted(os.listdir("/proc/self/fd")) == before, f"interrupted at point {point}"
+        if not interrupted:
+            return
+    pytest.fail("it never came to its end")

@@ -10,6 +10,7 @@ from reference_impl.core import bell
 from reference_impl.core.bell import Bell
 from reference_impl.pool import slot_wires
 from reference_impl.pool.slot_wires import Wires
+from tests.unit.reference_impl.interrupts import interrupted_at
 
 
 def is_open(fd: int) -> bool:
@@ -55,3 +56,15 @@ def test_a_worker_inherits_no_bell_but_its_own():
     assert len(others) == 5
     assert not mine & others
     wires.release()
+
+
+def test_an_interrupt_anywhere_while_they_are_held_leaves_nothing_open_once_they_are_released():
+    for point in range(100_000):
+        wires = Wires(1)
+        fd = wires[0].asked.fileno()
+        interrupted = interrupted_at(point, wires.nudge)
+        wires.release()
+        assert not is_open(fd), f"interrupted at point {point}"
+        if not interrupted:
+            return
+    pytest.fail("it never came to its end")
