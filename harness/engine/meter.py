@@ -5,9 +5,9 @@ The guardian measures it, so that nobody who is measured works for it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from harness.ports.clock import now_ns
@@ -16,14 +16,12 @@ SETTLE_S = 0.2  # how long whoever has just been called may take to come to rest
 
 
 def processor_s(pid: int) -> float:
-    """Processor time in s that the live threads of a process have used; 0 if there is no such process."""
-    total = 0
-    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        try:
-            total += int(path.read_text().split()[0])
-        except (OSError, IndexError, ValueError):
-            continue  # the thread has just ended
-    return total / 1e9
+    """Processor time in s of a process, its ended threads included; 0 if there is no such process."""
+    try:
+        # What clock_getcpuclockid(3) gives on Linux: Python has it for threads only.
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return 0.0
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -80,6 +78,5 @@ class Meter:
         return {
             "occasion": self.occasion,
             "seconds": round(seconds, 3),
-            # A thread that has ended takes its time along.
             "processes": [{"pid": pid, "cpu_s": round(max(0.0, cpu_s), 6)} for pid, cpu_s in used],
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 from harness.engine.meter import SETTLE_S, Meter, processor_s
 
@@ -74,4 +75,15 @@ def test_the_time_of_a_process_that_works_goes_up():
 
 
 def test_a_process_that_is_not_there_has_used_nothing():
-    assert processor_s(2**30) == 0.0
+    assert processor_s(2**22 + 1) == 0.0  # more than there can be
+
+
+def test_the_time_of_threads_that_have_ended_counts():
+    def work() -> None:
+        sum(i * i for i in range(300_000))
+
+    before = processor_s(os.getpid())
+    thread = threading.Thread(target=work)  # noqa: TID251 - joined below
+    thread.start()
+    thread.join()
+    assert processor_s(os.getpid()) - before > 0.005
