@@ -13,6 +13,7 @@ from harness.model.run import CellResult, Confirmation
 from harness.model.verdict import Contract, Outcome, Verdict, worst
 
 CONFIRMS = "confirms.json"  # in the directory of a run that was done to confirm another
+DOUBTED = "doubted.json"  # in that of a run that should have been confirmed, and was not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,13 @@ def doubted(suspect: Run, reason: str) -> Run:
     else:
         doubt = replace(verdict, outcome=Outcome.UNKNOWN, reason=reason)
     return replace(suspect, verdict=doubt)
+
+
+def unconfirmed(suspect: Run) -> Run:
+    """The suspect run as one that no other could confirm; its directory says so, to be judged again."""
+    reason = f"time, not confirmed: {suspect.verdict.reason}"
+    (suspect.directory / DOUBTED).write_text(json.dumps(reason), encoding="utf-8")
+    return doubted(suspect, reason)
 
 
 def mark_confirmation(directory: Path, suspect: Path) -> None:
@@ -113,4 +121,7 @@ def judged_again(cell: CellResult, root: Path) -> CellResult:
             if cell.confirmation is not None:
                 alone = replace(alone, seconds=cell.confirmation.seconds)
             runs[suspect] = confirmed(runs[suspect], alone)
+        if (each / DOUBTED).exists():
+            reason = json.loads((each / DOUBTED).read_text(encoding="utf-8"))
+            runs[each.name] = doubted(runs[each.name], reason)
     return summed_up(cell, list(runs.values()), root)

@@ -16,10 +16,10 @@ from harness.engine.judging import judge_directory
 from harness.engine.outcomes import (
     Run,
     confirmed,
-    doubted,
     mark_confirmation,
     summed_up,
     suspicious,
+    unconfirmed,
 )
 from harness.engine.request import CellRequest
 from harness.engine.servers import Server
@@ -145,7 +145,7 @@ class Supervisor:
         self._waiting.clear()
         while self._suspects:
             job, run = self._suspects.popleft()
-            self._accept(job, doubted(run, f"time, not confirmed: {run.verdict.reason}"))
+            self._accept(job, unconfirmed(run))
 
     def _start(self, job: Job, suspect: Run | None = None) -> None:
         job.started += 1
@@ -202,9 +202,7 @@ class Supervisor:
         suspect, self._confirming = self._confirming, None
         cut_short = self.interrupted and verdict.outcome is Outcome.HARNESS_ERROR
         if suspect is not None and cut_short:
-            self._accept(
-                job, doubted(suspect[1], f"time, not confirmed: {suspect[1].verdict.reason}")
-            )
+            self._accept(job, unconfirmed(suspect[1]))
         elif suspect is not None:
             self._accept(job, confirmed(suspect[1], run))
         elif cut_short:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.engine.outcomes import Run, confirmed, doubted, summed_up
+from harness.engine.outcomes import (
+    Run,
+    confirmed,
+    doubted,
+    judged_again,
+    summed_up,
+    unconfirmed,
+)
 from harness.model.run import CellResult
 from harness.model.verdict import Contract, Finding, Outcome, Verdict
 from tests.unit.harness.report import sample
@@ -73,3 +81,18 @@ def test_the_run_that_was_done_alone_is_kept(alone: Outcome):
 def test_a_run_that_needed_none_has_no_confirmation():
     blank = sample.cell(sample.HELD, "", sample.REFERENCE, Outcome.UNKNOWN)
     assert summed_up(blank, [run(1, Outcome.FAIL)], ROOT).confirmation is None
+
+
+def test_a_doubt_is_read_again_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    directory = tmp_path / "cells" / "a" / "1"
+    directory.mkdir(parents=True)
+    suspect = replace(run(1, Outcome.FAIL), directory=directory)
+    found = unconfirmed(suspect)
+    assert (found.verdict.outcome, found.verdict.reason) == (
+        Outcome.UNKNOWN,
+        "time, not confirmed: reason 1",
+    )
+    monkeypatch.setattr("harness.engine.outcomes.judge_directory", lambda _: suspect.verdict)
+    blank = sample.cell(sample.HELD, "", sample.REFERENCE, Outcome.UNKNOWN)
+    cell = judged_again(summed_up(blank, [found], tmp_path), tmp_path)
+    assert (cell.outcome, cell.reason) == (Outcome.UNKNOWN, "time, not confirmed: reason 1")
