@@ -17,6 +17,8 @@ HARMLESS_TARGETS = frozenset({"/dev/null"})
 DROPPING = frozenset({"replace", "collect_garbage"})
 SEMAPHORE = "sem."  # how the C library calls them in /dev/shm
 LISTED_MAX = 20
+# What goes away by itself sooner or later: on a busy machine, later than we wait.
+LATE = ("the process ", "file descriptors ", "threads ", "child processes ")
 
 
 def check(history: History) -> Judgement:
@@ -49,7 +51,14 @@ def _findings(history: History, found: list[tuple[str, tuple[int, ...]]]) -> Ite
         if unbuilt:
             why = f"{named(unbuilt[-1])} raised, and nobody can close what it left: "
             shown = (*unbuilt[-1].events, *evidence)
-        yield Finding(checker=NAME, text=why + text, contract=contract, events=shown, leak=True)
+        yield Finding(
+            checker=NAME,
+            text=why + text,
+            contract=contract,
+            events=shown,
+            leak=True,
+            time=text.startswith(LATE),
+        )
 
 
 def _contract(history: History) -> Contract:

@@ -49,6 +49,18 @@ def complete_open(journal: Journal, written: bytes, code: int, *, killed: bool) 
     return killed or "leave" in open_calls.values()
 
 
+def finished(written: bytes) -> bool:
+    """Whether the driver had come to the end of the scenario, by what is in the journal."""
+    for line in written.splitlines():
+        try:
+            event = json.loads(line)
+            if event["kind"] == "note" and event["op"] == "finished":
+                return True
+        except (ValueError, KeyError, TypeError):
+            continue  # whoever wrote that is not ours
+    return False
+
+
 def _open(written: bytes) -> dict[int, str]:
     found: dict[int, str] = {}
     for line in written.splitlines():

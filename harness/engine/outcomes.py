@@ -34,10 +34,11 @@ def suspicious(verdict: Verdict) -> bool:
 def confirmed(suspect: Run, alone: Run) -> Run:
     """The suspect run if a run alone is red for time again, or worse.
 
-    Else what they show of leaks, which are no matter of time, or that the harness failed; else nobody knows.
+    Else what they show of leaks, which may be no matter of time, or that the harness failed; else nobody knows.
     """
     suspect = replace(suspect, alone=alone)
-    if suspicious(alone.verdict) or alone.verdict.outcome in (Outcome.CRASH, Outcome.FAIL):
+    red = (Outcome.CRASH, Outcome.HANG, Outcome.FAIL, suspect.verdict.outcome)
+    if alone.verdict.outcome in red:
         return suspect
     doubt = doubted(suspect, f"time, 1 of 2: {suspect.verdict.reason}")
     stands = alone.verdict.outcome in (Outcome.HARNESS_ERROR, Outcome.LEAK)
@@ -48,7 +49,8 @@ def confirmed(suspect: Run, alone: Run) -> Run:
 def doubted(suspect: Run, reason: str) -> Run:
     """The suspect run as one that says nothing of time, and so nothing at all, or that something was left behind."""
     verdict = suspect.verdict
-    left = [f for f in verdict.findings if f.leak and f.contract is not Contract.OPINION]
+    red = [f for f in verdict.findings if f.contract is not Contract.OPINION]
+    left = [f for f in red if f.leak and not f.time]
     if verdict.outcome is Outcome.FAIL and left:
         doubt = replace(
             verdict,

@@ -119,7 +119,7 @@ def _fill_shared_memory() -> tuple[str | None, Callable[[], None]]:
     if not linux.resize_shared_memory(max(PAGE, used)):
         return None, lambda: None
     # It cannot be smaller than a page: a file takes that.
-    filler = census.SHM / "harness-filler"
+    filler = census.SHM / census.FILLER
     if used == 0:
         filler.write_bytes(b"\0" * PAGE)
 

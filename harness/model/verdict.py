@@ -97,8 +97,10 @@ class Verdict:
     @property
     def only_time(self) -> bool:
         """Whether all that makes it red is about time, so that a run alone must confirm it."""
-        red = [f for f in self.findings if f.contract is not Contract.OPINION and not f.leak]
-        return self.outcome is Outcome.FAIL and all(f.time for f in red)
+        red = [f for f in self.findings if f.contract is not Contract.OPINION]
+        if self.outcome is Outcome.FAIL:  # leaks do not decide then
+            red = [f for f in red if not f.leak]
+        return self.outcome in (Outcome.FAIL, Outcome.LEAK) and all(f.time for f in red)
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:

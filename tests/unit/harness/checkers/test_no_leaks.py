@@ -190,3 +190,19 @@ def test_a_backend_that_promises_to_release_nothing_by_itself_is_only_told(verbs
 def test_a_backend_that_was_closed_owes_a_clean_end_whatever_it_promises():
     history = counted(shm=["new"]).history(properties={"closes_by_itself": False})
     assert contracts(CHECKER.check(history)) == [Contract.LIVENESS]
+
+
+@pytest.mark.parametrize(
+    ("after", "time"),
+    [
+        ({"fds": {"pipe:[1]": 3}}, True),
+        ({"threads": ["MainThread", "gate", "feeder"]}, True),
+        ({"children": [{"pid": 5, "name": "f"}, {"pid": 6, "name": "worker"}]}, True),
+        ({"shm": ["old", "psm_1"]}, False),
+    ],
+)
+def test_what_may_only_be_late_has_to_be_confirmed_by_a_run_alone(after, time):
+    (finding,) = CHECKER.check(counted(**after).history()).findings
+    assert finding.time is time
+    found = CHECKER.check(Recorder().history(leftovers=LEFTOVERS)).findings
+    assert [finding.time for finding in found] == [True, False, False]

@@ -162,3 +162,25 @@ def test_a_driver_has_crashed_unless_it_died_of_the_fault(number: int, wanted: O
     events = tuple(fault_event(record) for record in ("armed", "reached", "effect"))
     found = history(ending=Ending(signal=number), faults=faults, events=events)
     assert outcome(found, checker()) is wanted
+
+
+@pytest.mark.parametrize(
+    ("ending", "wanted"),
+    [
+        (Ending(exit_code=143), Outcome.PASS),
+        (Ending(signal=15), Outcome.PASS),
+        (Ending(signal=11), Outcome.CRASH),
+    ],
+)
+def test_an_owner_that_ends_by_its_own_handler_of_sigterm_has_not_crashed(
+    ending: Ending, wanted: Outcome
+):
+    faults = ({"fault": "signal_owner", "id": "f1", "signal": "TERM"},)
+    events = tuple(fault_event(record) for record in ("armed", "reached", "effect"))
+    assert outcome(history(ending=ending, faults=faults, events=events), checker()) is wanted
+
+
+def test_a_leak_that_may_only_be_late_asks_for_confirmation():
+    late = finding(leak=True, time=True)
+    assert judge(history(), [checker(late)]).only_time
+    assert not judge(history(), [checker(late, finding(leak=True))]).only_time

@@ -96,3 +96,12 @@ def test_a_doubt_is_read_again_with_the_run(tmp_path: Path, monkeypatch: pytest.
     blank = sample.cell(sample.HELD, "", sample.REFERENCE, Outcome.UNKNOWN)
     cell = judged_again(summed_up(blank, [found], tmp_path), tmp_path)
     assert (cell.outcome, cell.reason) == (Outcome.UNKNOWN, "time, not confirmed: reason 1")
+
+
+@pytest.mark.parametrize(
+    ("alone", "wanted"), [(Outcome.LEAK, Outcome.LEAK), (Outcome.PASS, Outcome.UNKNOWN)]
+)
+def test_a_leak_that_may_only_have_been_late_counts_if_it_comes_again(
+    alone: Outcome, wanted: Outcome
+):
+    assert confirmed(run(1, Outcome.LEAK), run(2, alone)).verdict.outcome is wanted
