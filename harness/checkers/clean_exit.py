@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 
-from harness.checkers._leaving import LeavingChecker, aftermath
+from harness.checkers._leaving import LEAVING_FAULTS, LeavingChecker, aftermath
 from harness.checkers._shared import EITHER, error_message, hung
 from harness.checkers.bounded_calls import endlessness, lateness
 from harness.model.history import Event, History, Operation
@@ -27,6 +27,7 @@ def check(history: History) -> Judgement:
     seen = aftermath(history)
     if seen is not None and not history.ending.ended_by_us:
         judged += 1
+        findings += _wrong_end(history, seen)
         findings += [*_ignored(history, seen), *_noise(history, seen, leaves)]
     return Judgement(findings=tuple(findings), judged=judged)
 
@@ -42,6 +43,24 @@ def _wrong_code(history: History, leave: Operation) -> Finding | None:
         text=f"the process ended with {_code(ended)}: {why}, which is {_code(wanted[0])}",
         contract=Contract.EQUIVALENCE,
         events=leave.events,
+    )
+
+
+def _wrong_end(history: History, seen: Event) -> Iterator[Finding]:
+    """How an owner ended that was sent SIGTERM, if not as one that has no pool, or as shells say it."""
+    terminated = {fault["id"] for fault in history.faults if fault.get("signal") == "TERM"}
+    struck = {
+        each.id for each in history.fault_records if each.name in LEAVING_FAULTS and each.effect
+    }
+    ending = history.ending
+    if not terminated & struck or ending.exit_code in (None, 128 + signal.SIGTERM):
+        return
+    yield Finding(
+        checker=NAME,
+        text=f"the process ended with exit code {ending.exit_code}: it was sent SIGTERM, "
+        f"which is signal {int(signal.SIGTERM)}, or exit code {128 + signal.SIGTERM}",
+        contract=Contract.EQUIVALENCE,
+        events=(seen.seq,),
     )
 
 

@@ -95,12 +95,12 @@ class GateServer:
         """The listening socket's descriptor."""
         return self._listener.fileno()
 
-    def driver_gone(self, code: int) -> bool:
+    def driver_gone(self, code: int, *, finished: bool = False) -> bool:
         """Let go whoever was held while the driver was signalled; whether such a signal ended it."""
         for armed in self._rules:
             if armed.rule.target is not None:
                 self._release(armed.rule.fault)
-        return self._strikes.driver_gone(code)
+        return self._strikes.driver_gone(code, finished=finished)
 
     def close(self) -> None:
         """Answer nobody any more; what is still held was held to the end."""

@@ -143,9 +143,10 @@ class _Guardian:
         left = False
         if self._status is not None:
             code = os.waitstatus_to_exitcode(self._status)
-            killed = gate.driver_gone(code)
-            left = aftermath.complete_open(journal, _whole(journal_fd), code, killed=killed)
-        leftovers = self._leave(driver, journal, left=left)
+            written = _whole(journal_fd)
+            killed = gate.driver_gone(code, finished=aftermath.finished(written))
+            left = aftermath.complete_open(journal, written, code, killed=killed)
+        leftovers = self._leave(gate, journal, left=left)
         self._turn(0.0)  # who has gone last is seen to be gone
         gate.close()
         if private:
@@ -193,19 +194,20 @@ class _Guardian:
             if pid == driver:
                 self._status = status
 
-    def _leave(self, driver: int, journal: Journal, *, left: bool) -> list[dict[str, str]]:
+    def _leave(self, gate: GateServer, journal: Journal, *, left: bool) -> list[dict[str, str]]:
         """Wait for what the driver started to end by itself, then end it; returns what did not.
 
         Args:
-            driver: its pid.
+            gate: goes on meanwhile: whoever is held for a time is let go when it is over.
             journal: gets an account of it.
             left: the driver has left without closing, as it was told.
         """
+        driver = gate.driver
         bound_s = (OUTLIVE_S if left else LEAVE_S) * self._request.time_scale
         survivors = aftermath.Survivors()
         deadline = Deadline.after(bound_s)
         while survivors.look() and not (self._told_to_end or deadline.expired):
-            self._turn(0.01)
+            self._turn(min(0.01, gate.watch()))
             self._reap(driver)
         found = [
             {"kind": "process", "name": _told(pid)}

@@ -38,11 +38,14 @@ class Strikes:
         self._planned: list[Strike] = []
         self._sent: list[Strike] = []
         self.driver = 0  # its pid, once there is one
+        self._gone = False  # then that number may be somebody else's
 
     def plan(
         self, fault: str, number: int, target: Target, where: str, after_s: float = 0.0
     ) -> None:
-        """Have a signal sent to the driver `after_s` from now."""
+        """Have a signal sent to the driver `after_s` from now, unless it is gone."""
+        if self._gone:
+            return
         due_ns = now_ns() + round(after_s * 1e9)
         strike = Strike(fault=fault, signal=number, target=target, where=where, due_ns=due_ns)
         self._planned.append(strike)
@@ -56,14 +59,16 @@ class Strikes:
         soonest = min((each.due_ns for each in self._planned), default=None)
         return None if soonest is None else max(0.0, (soonest - now_ns()) / 1e9)
 
-    def driver_gone(self, code: int) -> bool:
+    def driver_gone(self, code: int, *, finished: bool = False) -> bool:
         """Take note of how the driver ended; whether one of the signals ended it.
 
         Args:
             code: its exit code; negative: the signal that ended it.
+            finished: it had come to the end of the scenario.
         """
+        self._gone = True
         self._planned.clear()
-        ended = [each for each in self._sent if -code == each.signal]
+        ended = [each for each in self._sent if _ended_by(each.signal, code) and not finished]
         for each in ended:
             name = signal.Signals(each.signal).name
             self._record(each, "effect", f"{name} has ended the driver, pid {self.driver}")
@@ -82,3 +87,8 @@ class Strikes:
 
     def _record(self, strike: Strike, record: str, detail: str) -> None:
         self._journal.write("fault", "signal_owner", id=strike.fault, record=record, detail=detail)
+
+
+def _ended_by(number: int, code: int) -> bool:
+    """Whether this is how who gets the signal may end: of SIGTERM also by its own handler's hand."""
+    return -code == number or (number == signal.SIGTERM and code >= 0)

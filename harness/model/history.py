@@ -207,11 +207,13 @@ class History:
         """Whether the scenario has ended the driver: by a leave, or by a signal that a fault sent."""
         number = self.ending.signal
         struck = {record.id for record in self.fault_records if record.effect}
-        killed = number is not None and any(
-            fault["id"] in struck and _number(fault.get("signal")) == number
+        sent = {
+            _number(fault.get("signal"))
             for fault in self.faults
-            if fault["fault"] == "signal_owner"
-        )
+            if fault["fault"] == "signal_owner" and fault["id"] in struck
+        }
+        # Who is asked to end may do so by its own handler's hand.
+        killed = number in sent or (number is None and signals.SIGTERM in sent)
         left = any(op.op == "leave" and op.status == "ok" for op in self.operations)
         return killed or (left and number is None)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.checkers.clean_exit import CHECKER
@@ -157,3 +159,28 @@ def test_it_does_not_apply_where_nobody_leaves():
     recorder = Recorder()
     recorder.call("shutdown")
     assert not CHECKER.applies(recorder.history())
+
+
+def terminated(**ending: int) -> Judgement:
+    """An owner that was sent SIGTERM, and how it ended."""
+    recorder = Recorder()
+    recorder.call("reset")
+    for record in ("armed", "reached", "effect"):
+        recorder.fault("f1", record)
+    history = aftermath(recorder).history(
+        faults=[("signal_owner", "f1")],
+        ending=Ending(**ending),  # type: ignore[arg-type]  # exit_code or signal
+    )
+    fault = {**history.faults[0], "signal": "TERM"}
+    return CHECKER.check(replace(history, faults=(fault,)))
+
+
+@pytest.mark.parametrize("ending", [{"exit_code": 143}, {"signal": 15}])
+def test_who_is_terminated_may_end_by_its_own_handler(ending: dict[str, int]):
+    judgement = terminated(**ending)
+    assert (judgement.findings, judgement.judged) == ((), 1)
+
+
+def test_who_is_terminated_and_calls_that_a_success_is_found():
+    (finding,) = terminated(exit_code=0).findings
+    assert finding.text.startswith("the process ended with exit code 0: it was sent SIGTERM")

@@ -326,3 +326,33 @@ def test_an_end_that_has_another_cause_is_no_effect(gate: Gate, owner: Owner):
     owner.process.kill()
     assert not gate.server.driver_gone(owner.code())
     assert gate.records() == [("f1", "reached")]
+
+
+def test_an_owner_that_ends_by_its_own_hand_after_sigterm_has_ended_by_it(gate: Gate, owner: Owner):
+    strike = {"fault": "f1", "number": int(signal.SIGTERM), "target": "main"}
+    gate.say(gate.peer(), {"signal_owner": strike})
+    gate.server.watch()
+    owner.code()
+    assert gate.server.driver_gone(143)
+    assert gate.records() == [("f1", "reached"), ("f1", "effect")]
+
+
+@pytest.mark.parametrize(("code", "finished"), [(-signal.SIGSEGV, False), (0, True)])
+def test_another_signal_or_the_end_of_the_script_is_no_effect_of_sigterm(
+    gate: Gate, owner: Owner, code: int, *, finished: bool
+):
+    strike = {"fault": "f1", "number": int(signal.SIGTERM), "target": "main"}
+    gate.say(gate.peer(), {"signal_owner": strike})
+    gate.server.watch()
+    owner.code()
+    assert not gate.server.driver_gone(code, finished=finished)
+    assert gate.records() == [("f1", "reached")]
+
+
+def test_nobody_is_signalled_once_the_owner_is_gone(gate: Gate, owner: Owner):
+    owner.process.kill()
+    gate.server.driver_gone(owner.code())
+    strike = {"fault": "f1", "number": int(signal.SIGTERM), "target": "main"}
+    gate.say(gate.peer(), {"signal_owner": strike})
+    gate.server.watch()
+    assert gate.records() == []
