@@ -8,18 +8,22 @@ the connection when the process dies.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import resource
 import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.model.gate import ReplyDefect
 from harness.model.history import EVENT_SCHEMA
 
+_T = TypeVar("_T")
 HOLD_BOUND_S = 120.0  # an abandoned probe goes on by itself; longer than a call may be open
 
 
@@ -45,7 +49,8 @@ class Journal:
 
     def __init__(self, path: str, role: str) -> None:
         self.role = role
-        self.fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        self.fd = _despite_limits(lambda: os.open(path, flags))
 
     def write(self, kind: str, op: str, *, request: int | None = None, **data: Any) -> None:
         """Append one event now."""
@@ -200,6 +205,25 @@ class Link:
         return here.gates[thread]
 
 
+def _despite_limits(opened: Callable[[], _T]) -> _T:
+    """Open something of ours also where a fault leaves no descriptors to whom we watch.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    try:
+        return opened()
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            raise
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        return opened()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def _signal_here(number: int) -> None:
     """Strike this very thread: the signal is delivered before the call returns."""
     signal.pthread_kill(threading.get_ident(), number)
@@ -209,7 +233,7 @@ def _signal_here(number: int) -> None:
 
 def connect(address: str, bound_s: float) -> socket.socket | None:
     """Connect to a gate, waiting `bound_s` for each answer; None if nobody holds it any more."""
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection = _despite_limits(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
     try:
         connection.connect("\0" + address[1:] if address.startswith("@") else address)
     except OSError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import threading
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from harness.payloads import link as links
 from harness.payloads.link import Link, ProbeError
 
 
@@ -154,3 +156,25 @@ def test_who_is_told_to_spoil_a_reply_gets_the_order_and_says_so(told, defect, m
     assert gate.records() == ["reached", "effect"]
     first = json.loads(gate.journal.read_text().splitlines()[0])
     assert ("marker" in first["data"]) == marked
+
+
+def test_a_probe_is_heard_where_its_process_may_open_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(links, "_HERE", links._Process(pid=os.getpid()))
+    path = tmp_path / "journal.jsonl"
+    path.touch()
+    link = Link(journal=str(path), gate=f"@nobody-{os.getpid()}", gated=("step",))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))
+    try:
+        link.observe("worker:0", "step")
+        assert link.ask({"op": "step"}) == {}  # nobody is there to answer
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (free, before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for fd in link.own_fds():
+            os.close(fd)
+    assert json.loads(path.read_text())["op"] == "step"
