@@ -15,6 +15,7 @@ from typing import Annotated, Any, Union
 
 from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError
 
+from harness.engine import pitfalls
 from harness.engine.components import COMPONENTS, Component
 from harness.engine.places import is_scenario
 from harness.engine.sense import check
@@ -84,6 +85,7 @@ def parse(plain: Mapping[str, Any], where: object) -> Scenario[Any, Any]:
         raise UsageError(where, "", f"a scenario holds no such value: {error}") from None
     scenario = _with_ids(scenario)
     check(scenario, plain["setup"], component, where)
+    pitfalls.check(scenario, where)
     return scenario
 
 

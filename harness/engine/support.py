@@ -27,7 +27,7 @@ def unsupported(
     if setup is not None:
         return setup
     for fault in request.faults():
-        reason = fault.unsupported(request.setup, SimpleNamespace(**declared))
+        reason = fault.lacking or fault.unsupported(request.setup, SimpleNamespace(**declared))
         if reason is not None:
             return reason
     return None

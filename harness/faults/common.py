@@ -36,6 +36,11 @@ class Common:
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """Why a row cannot have it; None if it can."""
 
+    @property
+    def lacking(self) -> str | None:
+        """What this machine lacks for it, whatever the backend; None if nothing."""
+        return None
+
     def fire(self, stage: Stage) -> None:
         """Strike, where the placement is one of the driver's operations."""
 

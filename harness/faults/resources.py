@@ -5,11 +5,17 @@ They strike the driver at their own step, and whoever it starts from then on.
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from harness.faults.common import Common
 from harness.ports.faults import Stage
+
+_STATUS = Path("/proc/self/status")
+_CAP_SYS_ADMIN = 1 << 21
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +55,11 @@ class FullSharedMemory(_Scarce):
 
     fault: Literal["full_shared_memory"] = "full_shared_memory"
 
+    @property
+    def lacking(self) -> str | None:
+        """Room can only be taken from a /dev/shm of the cell's own."""
+        return None if _may_mount() else "filling /dev/shm needs root, and the right to mount"
+
     def arm(self, stage: Stage) -> None:
         """Take all room."""
         stage.record(self.id, "armed")
@@ -65,3 +76,12 @@ class OneProcessor(_Scarce):
         """Leave one."""
         stage.record(self.id, "armed")
         stage.shortages.pin(self.id)
+
+
+def _may_mount() -> bool:
+    """Whether a cell gets a /dev/shm of its own here."""
+    try:
+        found = re.search(r"^CapEff:\s*([0-9a-f]+)$", _STATUS.read_text(), re.MULTILINE)
+    except OSError:
+        return False
+    return os.geteuid() == 0 and found is not None and bool(int(found[1], 16) & _CAP_SYS_ADMIN)

@@ -104,6 +104,10 @@ class Fault(Protocol):
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """Why this row cannot have the fault, if so."""
 
+    @property
+    def lacking(self) -> str | None:
+        """What this machine lacks for it, if anything."""
+
     def arm(self, stage: Stage) -> None:
         """Called at its step."""
 

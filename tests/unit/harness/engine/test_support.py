@@ -9,6 +9,7 @@ import pytest
 from harness.engine.components import POOL
 from harness.engine.request import CellRequest
 from harness.engine.support import unsupported
+from harness.faults.resources import FullSharedMemory
 from harness.model.plain import to_plain
 from harness.ports.pool import PoolCapabilities, PoolSetup
 
@@ -32,3 +33,19 @@ def test_a_word_that_it_does_not_declare_is_unsupported():
 @pytest.mark.parametrize("setup", [{"factory": "lambda"}, {"built": "in_a_thread"}], ids=str)
 def test_what_the_harness_does_around_it_needs_no_declaration(setup):
     assert reason(**setup) is None
+
+
+def test_what_this_machine_lacks_for_a_fault_makes_its_rows_unsupported(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(FullSharedMemory, "lacking", "no right to mount")
+    request = CellRequest(
+        cell="pool/c[]@b",
+        adapter="a:b",
+        component="pool",
+        setup=to_plain(PoolSetup()),
+        steps=(FullSharedMemory(),),
+        expect=("survives",),
+    )
+    declared = {"pool": to_plain(PoolCapabilities())}
+    assert unsupported(request, POOL, declared) == "no right to mount"
