@@ -54,6 +54,6 @@ def test_only_a_failure_by_time_alone_wants_a_run_alone(findings, expected):
     assert verdict(*findings).only_time is expected
 
 
-@pytest.mark.parametrize("outcome", [Outcome.HANG, Outcome.LEAK, Outcome.PASS])
+@pytest.mark.parametrize("outcome", [Outcome.HANG, Outcome.PASS])
 def test_no_other_outcome_wants_a_run_alone(outcome):
     assert not verdict(finding(time=True), outcome=outcome).only_time
