@@ -11,7 +11,7 @@ from harness.adapters.tensordict_pool import EXTRAS, WATCHES, Dialect, pool_port
 from harness.payloads.tensordict_env import ENDS, PAYLOADS
 from harness.ports.backend import Backend
 from harness.ports.entries import COMPARABLE
-from harness.ports.pool import PoolCapabilities
+from harness.ports.pool import Channel, PoolCapabilities, Transport
 
 USE_BUFFERS = {"value": False, "slots": True, "auto": None}
 _WAITING = frozenset(verb for verb in COMPARABLE if not verb.startswith("compare_async"))
@@ -27,7 +27,7 @@ def backend_of(
     name: str,
     setup: Mapping[str, frozenset[str]],
     dialect: Dialect,
-    transfers: Mapping[str, frozenset[str]] | None = None,
+    transfers: Mapping[Transport, frozenset[Channel]] | None = None,
 ) -> Backend:
     """The backend of one of the two; `setup` is what it accepts that the other does not."""
     capabilities = PoolCapabilities(

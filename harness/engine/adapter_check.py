@@ -13,7 +13,7 @@ from harness.engine.loading import Loaded, parse
 from harness.engine.plan import Options, jobs_of
 from harness.engine.servers import Column
 from harness.engine.supervisor import run_jobs
-from harness.model.history import History, Operation
+from harness.model.history import History, Kind, Operation
 from harness.model.run import CellResult
 from harness.model.verdict import Contract, Outcome
 
@@ -74,9 +74,9 @@ def _clean_run(component: Component, column: Column, root: Path) -> list[str]:
     except BrokenJournalError as error:
         return [f"{component.name}: {error}"]
     raised = [op for op in history.operations if op.status == "fail"]
-    found = [_blame(component, op, column) for op in raised]
+    found = list(dict.fromkeys(_blame(component, op, column) for op in raised))
     found += _wrong_workers(component, history)
-    return found or _verdict(component, result)
+    return found or [*_unclosed(component, history), *_verdict(component, result)]
 
 
 def _blame(component: Component, operation: Operation, column: Column) -> str:
@@ -84,9 +84,14 @@ def _blame(component: Component, operation: Operation, column: Column) -> str:
     module = column.wanted.adapter.partition(":")[0].replace(".", "/")
     frames = [line for line in operation.error["traceback"].splitlines() if "File " in line]
     last = frames[-1].strip() if frames else "no frame"
-    own = f"{module}.py" in last or "/harness/engine/" in last
     what = f"{operation.op} raised {operation.error['type']}: {operation.error['message']}"
-    return f"{component.name}: {what} ({ADAPTERS if own else BACKENDS}: {last})"
+    if f"{module}.py" in last:
+        return f"{component.name}: {what} ({ADAPTERS}: {last})"
+    if (
+        "/harness/" in last
+    ):  # what the adapter is to have, or what it returned, is not as the port says
+        return f"{component.name}: {what} ({ADAPTERS}: {column.wanted.adapter})"
+    return f"{component.name}: {what} ({BACKENDS}: {last})"
 
 
 def _wrong_workers(component: Component, history: History) -> list[str]:
@@ -102,7 +107,31 @@ def _wrong_workers(component: Component, history: History) -> list[str]:
             return [
                 f"{component.name}: {said} ({ADAPTERS}; declare transport=thread if it has none)"
             ]
+        seen = _own_pids(history)
+        if pids != seen:
+            said = f"worker_pids says {pids}, but the envs in order of their index live in {seen}"
+            return [f"{component.name}: {said} ({ADAPTERS})"]
     return []
+
+
+def _own_pids(history: History) -> list[int]:
+    """The process that each env says it is in, by index."""
+    seen = {e.role: e.pid for e in history.of_kind(Kind.OBSERVE) if e.role.startswith("worker:")}
+    return [seen.get(f"worker:{env}", 0) for env in range(int(history.setup["num_envs"]))]
+
+
+def _unclosed(component: Component, history: History) -> list[str]:
+    """Every env is closed, whoever forgets it."""
+    if component.name != "pool":
+        return []
+    closed = {e.role for e in history.of_kind(Kind.OBSERVE) if e.op == "close"}
+    left = [
+        each for each in range(int(history.setup["num_envs"])) if f"worker:{each}" not in closed
+    ]
+    if not left:
+        return []
+    said = f"close was never called on the envs {', '.join(map(str, left))}"
+    return [f"{component.name}: {said} (the adapter's, or the backend's)"]
 
 
 def _verdict(component: Component, result: CellResult) -> list[str]:

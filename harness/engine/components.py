@@ -20,6 +20,7 @@ class Component:
         name: as scenarios name it.
         clean: the scenario of its clean run: what that catches, others need not be there for.
         setup: its setup dataclass.
+        capabilities: the dataclass of what backends declare.
         verbs: its verbs' dataclasses, by `do`.
         faults: its faults' dataclasses, by `fault`.
         always: verbs that every backend with this port has.
@@ -32,6 +33,7 @@ class Component:
     name: str
     clean: str
     setup: type[Any]
+    capabilities: type[Any]
     verbs: Mapping[str, type[Any]]
     faults: Mapping[str, type[Any]]
     always: frozenset[str]
@@ -61,6 +63,7 @@ POOL = Component(
     name="pool",
     clean="clean_run",
     setup=pool.PoolSetup,
+    capabilities=pool.PoolCapabilities,
     verbs=_by_tag(pool_verbs.PoolVerb, "do"),
     faults=_by_tag(PoolFault, "fault"),
     always=pool_verbs.ALWAYS,
@@ -73,6 +76,7 @@ WEIGHTS = Component(
     name="weights",
     clean="clean_updates",
     setup=weights.WeightsSetup,
+    capabilities=weights.WeightsCapabilities,
     verbs=_by_tag(weights.WeightsVerb, "do"),
     faults=_by_tag(WeightsFault, "fault"),
     always=weights.ALWAYS,

@@ -84,7 +84,14 @@ class PoolSession(Session):
         deadline_s = min(closing, default=5.0) * self.request.time_scale
         found = backend_of(self.request.adapter).pool
         assert found is not None
-        return found.make(setup, factories, deadline_s)
+        made = found.make(setup, factories, deadline_s)
+        missing = [name for name in port.methods_of(found.capabilities) if not hasattr(made, name)]
+        if missing:
+            cls, names = type(made), ", ".join(missing)
+            raise TypeError(
+                f"{cls.__module__}.{cls.__qualname__} has no {names}, which the port wants"
+            )
+        return made
 
     def drop(self) -> None:
         """Forget the pool, and the one beside it."""
@@ -253,6 +260,8 @@ def rows(batch: port.Batch, payload: port.Payload = "plain") -> dict[str, Any]:
         if shape != (count,):
             problem = f"has shape {[count]}, got {list(shape)}"
             raise TypeError(f"Batch.{field.name} {problem}")
+        if not field.name.endswith("observation") and np.asarray(column).dtype == np.object_:
+            raise TypeError(f"Batch.{field.name} holds numbers or booleans, got objects")
     return {"rows": [_row(batch, i, payload) for i in range(count)]}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from types import SimpleNamespace
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from harness.engine.components import Component
 from harness.engine.request import CellRequest
@@ -35,7 +35,9 @@ def unsupported(
 
 def unknown_words(component: Component, declared: Mapping[str, Any]) -> str | None:
     """What a backend declares that the port has no word for: it would stay UNSUPPORTED for ever."""
-    hints = get_type_hints(component.setup)
+    ours: frozenset[str] = getattr(component.setup, "OURS", frozenset())
+    types = get_type_hints(component.setup)
+    hints = {f.name: types[f.name] for f in fields(component.setup) if f.name not in ours}
     for key, values in declared.get("setup", {}).items():
         if key not in hints:
             return f"capabilities.setup: no such key {key!r}, known are {', '.join(hints)}"
@@ -44,7 +46,27 @@ def unknown_words(component: Component, declared: Mapping[str, Any]) -> str | No
             if known and value not in known:
                 words = ", ".join(map(repr, known))
                 return f"capabilities.setup.{key}: must be one of {words}, got {value!r}"
+    for key, hint in get_type_hints(component.capabilities).items():
+        if key not in ("setup", "verbs") and key in declared:
+            wrong = _unknown_word(hint, declared[key])
+            if wrong is not None:
+                return f"capabilities.{key}: {wrong}"
     return None
+
+
+def _unknown_word(hint: Any, value: Any) -> str | None:
+    """What of a value is none of the words that its type has, at any depth."""
+    inner = get_args(hint)
+    if get_origin(hint) is Literal:
+        known = ", ".join(map(repr, inner))
+        return None if value in inner else f"must be one of {known}, got {value!r}"
+    if isinstance(value, Mapping) and len(inner) == 2:
+        found = (_unknown_word(inner[0], k) or _unknown_word(inner[1], v) for k, v in value.items())
+    elif isinstance(value, list | set | frozenset) and inner:
+        found = (_unknown_word(inner[0], each) for each in value)
+    else:
+        return None
+    return next((wrong for wrong in found if wrong is not None), None)
 
 
 def _setup(

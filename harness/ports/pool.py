@@ -38,6 +38,7 @@ Autoreset = Literal["same_step", "next_step"]
 Channel = Literal["commands", "results"]
 End = Literal["owner", "worker"]
 Close = Literal["reader", "public"]
+Transport = Literal["thread", "process"]
 FactoryKind = Literal["plain", "closure", "lambda", "local_class", "partial"]
 START_METHODS = frozenset({"fork", "spawn", "forkserver"})
 
@@ -76,7 +77,7 @@ class PoolSetup:
 
     num_envs: int = 2
     horizon: int = 4
-    transport: Literal["thread", "process"] = "process"
+    transport: Transport = "process"
     exchange: Literal["value", "slots", "auto"] = "value"
     stack: Literal["dense", "maybe_dense", "lazy"] = "dense"
     start_method: Literal["fork", "spawn", "forkserver"] = "fork"
@@ -105,13 +106,15 @@ class Batch:
             `same_step` and the episode ended. One entry a row, each an array of the shape and type that the
             backend gave it, or a mapping of such by key, as the payload's form is; an array [n, ...] does.
         action: the actions that the backend says it took, [n]; None after a reset.
-        reward: [n]; None after a reset.
+        reward: [n], numbers of any type; None after a reset.
         terminated: [n]; None after a reset.
         truncated: [n]; None after a reset.
-        final_observation: last observation of an episode that ended, likewise; rows of other envs mean nothing.
+        final_observation: last observation of an episode that ended, likewise; rows of other envs mean
+            nothing, and may hold anything of that form.
         normal: what the children's transform made of their level, [n]; None if they have none.
         handed: the very arrays or tensors that the backend handed out with it, in whatever shapes,
-            where they are not the columns above; they may change by their owner's hand only.
+            where they are not the columns above: of these, or else of the columns, is watched that they
+            change by their owner's hand only. An adapter that copies into the columns says here what from.
     """
 
     env_index: Sequence[int]
@@ -264,14 +267,27 @@ class PoolCapabilities:
 
     verbs: frozenset[str] = frozenset()
     setup: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    channels: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    transfers: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    once: frozenset[str] = frozenset()
+    channels: Mapping[Transport, frozenset[str]] = field(default_factory=dict)
+    transfers: Mapping[Transport, frozenset[Channel]] = field(default_factory=dict)
+    once: frozenset[Channel] = frozenset()
     autoreset: Autoreset = "same_step"
     closes_by_itself: bool = True
     in_flight_max: int = 1
     mark: str = ""
     writes_input: frozenset[Writes] = frozenset()
+
+
+ALWAYS = ("reset", "step", "close", "worker_pids")  # methods of every pool
+
+
+def methods_of(capabilities: PoolCapabilities) -> tuple[str, ...]:
+    """The methods that a pool with these capabilities has."""
+    unlocked = {"recv_some": "recv"}
+    verbs = sorted(capabilities.verbs)
+    named = ["enter" if v.startswith("compare_") else unlocked.get(v, v) for v in verbs]
+    named += ["channel"] if any(capabilities.channels.values()) else []
+    named += ["transfer_ends"] if any(capabilities.transfers.values()) else []
+    return tuple(dict.fromkeys((*ALWAYS, *named)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

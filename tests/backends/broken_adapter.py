@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from harness.adapters import gymnasium
 from harness.ports.pool import Batch, Floats, PoolCapabilities
 from tests.backends.serial import SerialPool, backend_over
 
@@ -52,6 +54,21 @@ class NoAutoreset(SerialPool):
         return replace(batch, observation=final)
 
 
+class Objects(SerialPool):
+    """Returns rewards in an array of objects."""
+
+    def step(self, actions: Floats) -> Batch:
+        batch = super().step(actions)
+        return replace(batch, reward=np.asarray(batch.reward).astype(object))
+
+
+class Unclosed(SerialPool):
+    """Closes none of its envs."""
+
+    def close(self) -> None:
+        pass
+
+
 backend = backend_over(Mistaken, "mistaken")
 no_batch = backend_over(NoBatch, "no_batch")
 column_of_reward = backend_over(ColumnOfReward, "column_of_reward")
@@ -66,5 +83,33 @@ def _declaring(transport: str, name: str) -> object:
     return replace(found, pool=replace(found.pool, capabilities=capabilities))
 
 
+def _claiming(name: str, **declared: Any) -> object:
+    found = backend_over(SerialPool, name)
+    assert found.pool is not None
+    capabilities = replace(found.pool.capabilities, **declared)
+    return replace(found, pool=replace(found.pool, capabilities=capabilities))
+
+
+def _reversed(*given: Any) -> Any:
+    assert gymnasium.backend.pool is not None
+    made: Any = gymnasium.backend.pool.make(*given)
+    pids = made.worker_pids()[::-1]
+    made.worker_pids = lambda: pids
+    return made
+
+
+def _reversing() -> object:
+    found = gymnasium.backend
+    assert found.pool is not None
+    return replace(found, name="reversed_pids", pool=replace(found.pool, make=_reversed))
+
+
+reversed_pids = _reversing()
+objects = backend_over(Objects, "objects")
+unclosed = backend_over(Unclosed, "unclosed")
+no_transfers = _claiming("no_transfers", transfers={"thread": frozenset({"results"})})
+bad_transport = _claiming("bad_transport", transfers={"threads": frozenset({"results"})})
+bad_write = _claiming("bad_write", writes_input=frozenset({"nxt"}))
+bad_autoreset = _claiming("bad_autoreset", autoreset="samestep")
 misspelt = _declaring("threads", "misspelt")
 claims_processes = _declaring("process", "claims_processes")

@@ -199,7 +199,11 @@ def test_a_failure_about_time_that_a_run_alone_does_not_repeat_is_unknown(
     [
         ("no_batch", "the port wants a Batch, got ndarray"),
         ("column_of_reward", "Batch.reward has shape [2], got [2, 1]"),
-        ("no_close", "has no attribute 'close'"),
+        ("no_close", "NoClose has no close, which the port wants (the adapter's mistake: tests"),
+        ("no_transfers", "SerialPool has no transfer_ends, which the port wants"),
+        ("objects", "Batch.reward holds numbers or booleans, got objects (the adapter's mistake"),
+        ("reversed_pids", "but the envs in order of their index live in ["),
+        ("unclosed", "close was never called on the envs 0, 1"),
         ("no_autoreset", "episode_model"),
         ("claims_processes", "worker_pids says []"),
     ],
@@ -209,6 +213,20 @@ def test_typical_mistakes_of_an_adapter_are_found_by_its_check(name: str, expect
     assert done.code == 1
     assert expected in done.out
     assert "not the adapter's" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("bad_transport", "capabilities.transfers: must be one of 'thread', 'process', got"),
+        ("bad_write", "capabilities.writes_input: must be one of 'next', 'root', 'env_index', got"),
+        ("bad_autoreset", "capabilities.autoreset: must be one of 'same_step', 'next_step', got"),
+    ],
+)
+def test_a_word_that_the_port_does_not_have_is_refused(name: str, expected: str):
+    done = harness("backends", "check", f"tests.backends.broken_adapter:{name}")
+    assert done.code == 64
+    assert expected in done.err
 
 
 def test_a_run_that_judged_nothing_says_so(tmp_path: Path):
