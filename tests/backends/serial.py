@@ -52,6 +52,8 @@ class SerialPool:
         )
 
     def close(self) -> None:
+        for env in self.envs:
+            env.close()
         self.envs = []
 
     def worker_pids(self) -> list[int]:
