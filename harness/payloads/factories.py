@@ -21,7 +21,7 @@ def shaped(kind: FactoryKind, factory: CountingEnvFactory) -> EnvFactory:
         case "plain":
             return factory
         case "partial":
-            made = functools.partial(_make, factory)
+            made = _Partial(_make, factory)
         case "closure":
             made = _closure(factory)
         case "lambda":
@@ -32,6 +32,10 @@ def shaped(kind: FactoryKind, factory: CountingEnvFactory) -> EnvFactory:
             assert_never(kind)
     made.env_index, made.payload = factory.env_index, factory.payload
     return cast("EnvFactory", made)
+
+
+class _Partial(functools.partial[CountingEnv]):
+    """A partial that keeps its attributes: multiprocessing pickles plain ones without."""
 
 
 def _make(factory: CountingEnvFactory) -> CountingEnv:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterator
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,7 +15,7 @@ import pytest
 from harness.payloads import link as openings
 from harness.payloads.env import CountingEnvFactory
 from harness.payloads.factories import shaped
-from harness.payloads.link import Link, ProbeError
+from harness.payloads.link import Link, ProbeError, SilentLink
 from harness.ports.pool import FactoryKind
 
 BY_NAME = ("plain", "partial")
@@ -78,3 +79,9 @@ def test_the_envs_of_another_pool_speak_as_such(tmp_path: Path):
     link = Link(journal=str(journal), gate="@nobody")
     CountingEnvFactory(env_index=1, base_horizon=4, link=link, pool="beside")().reset()
     assert journal.read_text().count('"role": "beside:1"') == 2
+
+
+def test_a_partial_keeps_what_it_says_of_its_env_where_multiprocessing_pickles_it():
+    made = shaped("partial", CountingEnvFactory(env_index=1, base_horizon=3, link=SilentLink()))
+    again = pickle.loads(ForkingPickler.dumps(made))
+    assert (again.env_index, again.payload) == (made.env_index, made.payload)
