@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.ports.entries import Entered, Entry, Extras, Writes
-from harness.ports.param_verbs import SetParams
+from harness.ports.param_verbs import PARAMS, SetParams
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -282,9 +282,10 @@ ALWAYS = ("reset", "step", "close", "worker_pids")  # methods of every pool
 
 def methods_of(capabilities: PoolCapabilities) -> tuple[str, ...]:
     """The methods that a pool with these capabilities has."""
-    unlocked = {"recv_some": "recv"}
+    unlocked = {"recv_some": "recv", **dict.fromkeys(PARAMS, "set_params")}
     verbs = sorted(capabilities.verbs)
     named = ["enter" if v.startswith("compare_") else unlocked.get(v, v) for v in verbs]
+    named += ["read_params"] if {"params_attribute", "params_method"} & capabilities.verbs else []
     named += ["channel"] if any(capabilities.channels.values()) else []
     named += ["transfer_ends"] if any(capabilities.transfers.values()) else []
     return tuple(dict.fromkeys((*ALWAYS, *named)))
