@@ -10,7 +10,7 @@ from multiprocessing import reduction
 from typing import TYPE_CHECKING, Any, Final, final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     # What pickling a descriptor for a new process gives; multiprocessing does not annotate it.
     Travelling = Any
@@ -35,13 +35,6 @@ class Bell:
     def ring(self) -> None:
         """Wake whoever waits; ringing again before `take` changes nothing."""
         os.write(self._fd, _ONE)
-
-    @staticmethod
-    def ring_all(bells: Iterable[Bell]) -> None:
-        """Ring all of them, one right after the other: each may cost this process its processor."""
-        write = os.write
-        for bell in bells:
-            write(bell._fd, _ONE)  # noqa: SLF001 - of this very class
 
     def take(self) -> bool:
         """Return whether it rang since the last `take`; never waits."""

@@ -7,7 +7,7 @@ tensordict's private parts is here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tensordict import NonTensorStack, TensorDict
 
@@ -28,10 +28,15 @@ def tensordict_of(
 
 def copy_of(element: NonTensorData) -> NonTensorData:
     """Return an equal element that shares nothing that can be written to, six times as fast as a new one."""
-    parts = vars(element)
-    copy, inner = object.__new__(type(element)), object.__new__(TensorDict)
-    vars(inner).update(vars(parts["_tensordict"]), _tensordict={})
-    vars(copy).update(parts, _tensordict=inner, _non_tensordict=dict(parts["_non_tensordict"]))
+    parts = element.__dict__
+    copy, inner = _new(type(element)), _new(TensorDict)
+    own = inner.__dict__
+    own.update(parts["_tensordict"].__dict__)
+    own["_tensordict"] = {}
+    own = copy.__dict__
+    own.update(parts)
+    own["_tensordict"] = inner
+    own["_non_tensordict"] = parts["_non_tensordict"].copy()
     return copy
 
 
@@ -46,4 +51,5 @@ def stack_of(elements: Sequence[NonTensorData]) -> NonTensorStack:
     return stack
 
 
+_new: Final = object.__new__
 _FORMS: dict[tuple[int, tuple[int, ...]], NonTensorStack] = {}

@@ -24,19 +24,27 @@ def single_index(env: int, batch_size: Sequence[int]) -> NonTensorData:
 
 def stacked_index(envs: Iterable[int], batch_size: Sequence[int]) -> NonTensorStack:
     """Return a new entry for a stack of envs of one batch size."""
+    # Making elements anew would cost a third of what the pool adds to a round of steps.
     size = tuple(batch_size)
-    return stack_of([_element(env, size) for env in envs])
+    known = _ELEMENTS.get(size)
+    if known is None:
+        known = _ELEMENTS[size] = _Elements(size)
+    return stack_of([copy_of(known[env]) for env in envs])
 
 
-_ELEMENTS: dict[tuple[int, tuple[int, ...]], NonTensorData] = {}  # to copy, never handed out
+class _Elements(dict[int, NonTensorData]):
+    """Elements of one batch size by env: to copy, never handed out."""
+
+    def __init__(self, batch_size: tuple[int, ...]) -> None:
+        super().__init__()
+        self._batch_size = batch_size
+
+    def __missing__(self, env: int) -> NonTensorData:
+        made = self[env] = single_index(env, self._batch_size)
+        return made
 
 
-def _element(env: int, batch_size: tuple[int, ...]) -> NonTensorData:
-    # Making these anew would cost a third of what the pool adds to a round of steps.
-    found = _ELEMENTS.get((env, batch_size))
-    if found is None:
-        found = _ELEMENTS[env, batch_size] = single_index(env, batch_size)
-    return copy_of(found)
+_ELEMENTS: dict[tuple[int, ...], _Elements] = {}
 
 
 def read_indices(td: TensorDictBase) -> list[int]:

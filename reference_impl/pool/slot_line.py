@@ -11,7 +11,6 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from reference_impl.core import channel
-from reference_impl.core.bell import Bell
 from reference_impl.core.clock import Deadline
 from reference_impl.pool.layout import NotStatic, layout_of
 from reference_impl.pool.lines import IN_SLOT, Heard, heard_on_channels
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from reference_impl.pool.workers import Worker
 
 _LOG: Final = logging.getLogger(__name__)
+_NOW: Final = Deadline.after(0.0)
 _NEVER_IN_SLOTS: Final = CONTROLS | {Operation.SET_SEED}
 
 
@@ -43,7 +43,6 @@ class SlotLine:
         self._attach = Attach(layout=layout, strict=strict)
         wires.arena.resize(layout.size)
         self.slots: Final = Slots(layout, wires.arena.map())
-        self._asked = [wires[env].asked for env in range(layout.num_envs)]
         self._unsent = False  # whether a channel may hold what its peer did not take yet
         self._open: list[int] = [0] * layout.num_envs  # the request that a slot is given to, or 0
         wires.connect(self._workers)
@@ -99,7 +98,7 @@ class SlotLine:
         """Give all slots to their workers; return the envs whose channel is over."""
         self.slots.command_all(requests, CODES[operation], given)
         self._open[:] = requests
-        Bell.ring_all(self._asked)
+        self._wires.everyone.ring()
         return [env for env, worker in self._workers.items() if worker.end.closed]
 
     def listen(self, wanted: Collection[int], deadline: Deadline) -> Heard:
@@ -115,38 +114,41 @@ class SlotLine:
             return self._await_each(mine, deadline) if mine else self._await_any(deadline)
 
     def _await_each(self, envs: Sequence[int], deadline: Deadline) -> Heard:
-        # In their order: while one sleeps for the first, others get ready, and are only looked at.
+        # While one sleeps for the last of them, the others get ready, and are only looked at.
         replies: list[tuple[int, int]] = []
-        take_first = False  # the first of them is hardly ever there yet
-        for env in envs:
-            bell = self._wires[env].answered
-            while not (take_first and bell.take()):
-                take_first = True
-                ready = self._wires.wait_for(env, deadline)
-                if self._wires.is_rare(ready):
-                    return self._heard(replies)
-                if not ready:
-                    return Heard(replies, (), ())
-            replies.append((env, self._answer(env)))
+        missing = set(envs)
+        last = self.slots.layout.num_envs - 1
+        while missing:
+            at_once = last in missing and not deadline.expired
+            if at_once:
+                self._wires.wait_for_last(deadline)
+            rung, rare = self._wires.rung(_NOW if at_once else deadline)
+            replies += self._answers(rung)
+            if rare:
+                return self._heard(replies)
+            if not rung and deadline.expired:
+                break
+            missing.difference_update(rung)
         return Heard(replies, (), ())
 
     def _await_any(self, deadline: Deadline) -> Heard:
-        ready = self._wires.wait_for(None, deadline)
-        replies = self._taken()
-        return self._heard(replies) if self._wires.is_rare(ready) else Heard(replies, (), ())
+        rung, rare = self._wires.rung(deadline)
+        replies = self._answers(rung)
+        return self._heard(replies) if rare else Heard(replies, (), ())
 
     def _listen_to_all(self, deadline: Deadline) -> Heard:
-        bells = [self._wires[env].answered.fileno() for env in self._workers]
-        heard = heard_on_channels(self._workers, bells, deadline)
-        return heard._replace(replies=self._taken())
+        heard = heard_on_channels(self._workers, (self._wires.fileno(),), deadline)
+        self._wires.take_nudge()
+        rung, _ = self._wires.rung(_NOW)
+        return heard._replace(replies=self._answers(rung))
 
-    def _taken(self) -> list[tuple[int, int]]:
-        envs = [env for env, request in enumerate(self._open) if request]
-        return [(env, self._answer(env)) for env in envs if self._wires[env].answered.take()]
-
-    def _answer(self, env: int) -> int:
-        self._open[env] = 0
-        return self.slots.word(env, ANSWERED)
+    def _answers(self, rung: Collection[int]) -> list[tuple[int, int]]:
+        """Return those of who rang whose slot is answered, with the request, and take them back."""
+        answered, given = self.slots.words(ANSWERED), self._open
+        found = [(env, given[env]) for env in rung if given[env] and answered[env] == given[env]]
+        for env, _ in found:
+            given[env] = 0
+        return found
 
     def _heard(self, replies: Sequence[tuple[int, int]]) -> Heard:
         self._wires.take_nudge()
@@ -154,12 +156,7 @@ class SlotLine:
         found = {env: worker for env, worker in self._workers.items() if _is_in(worker, ready)}
         heard = heard_on_channels(found, (), Deadline.after(0.0))
         # What was answered before a worker went counts.
-        late = [
-            (env, self._answer(env))
-            for env in heard.gone
-            if self._open[env] and self._wires[env].answered.take()
-        ]
-        return heard._replace(replies=[*replies, *late])
+        return heard._replace(replies=[*replies, *self._answers(heard.gone)])
 
     def nudge(self) -> None:
         """Let a `listen` in another thread return."""

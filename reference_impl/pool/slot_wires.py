@@ -12,7 +12,7 @@ from reference_impl.core.arena import Arena
 from reference_impl.core.bell import Bell
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from reference_impl.core.clock import Deadline
     from reference_impl.pool.workers import Worker
@@ -26,18 +26,21 @@ class Wire:
         index: its env.
         arena: the memory; it has its size once the worker is told the layout.
         asked: rings when a command was written.
+        everyone: rings when commands were written for all workers of the pool; theirs in common.
         answered: rings when the command was carried out.
     """
 
     index: int
     arena: Arena
     asked: Bell
+    everyone: Bell
     answered: Bell
 
     def release(self) -> None:
         """Close this process's descriptors."""
         self.arena.release()
         self.asked.release()
+        self.everyone.release()
         self.answered.release()
 
 
@@ -53,15 +56,23 @@ class Wires:
             self.arena: Final = Arena()
             undone.callback(self.arena.release)
             bells = []
-            for _ in range(2 * num_envs + 1):
+            for _ in range(2 * num_envs + 2):
                 bells.append(Bell())
                 undone.callback(bells[-1].release)
             undone.pop_all()
         self._nudge = bells.pop()
+        self.everyone: Final = bells.pop()
         self._members = [
-            Wire(index=env, arena=self.arena, asked=bells[2 * env], answered=bells[2 * env + 1])
+            Wire(
+                index=env,
+                arena=self.arena,
+                asked=bells[2 * env],
+                everyone=self.everyone,
+                answered=bells[2 * env + 1],
+            )
             for env in range(num_envs)
         ]
+        self._env_of = {wire.answered.fileno(): wire.index for wire in self._members}
         # Guards `_users` and the release: without it a thread could poll a number that another has
         # just closed and a third got again for something else.
         self._lock = threading.Lock()
@@ -69,8 +80,8 @@ class Wires:
         self._released = False
         # Ends of workers and whole messages: rare, and watched beside every wait for a bell.
         self._rare: select.epoll | None = None
-        self._any = select.poll()
-        self._each: list[select.poll] = []
+        self._any: select.epoll | None = None
+        self._last: select.epoll | None = None
 
     def __getitem__(self, env: int) -> Wire:
         return self._members[env]
@@ -86,13 +97,17 @@ class Wires:
         self._rare.register(self._nudge.fileno(), select.EPOLLIN)
         for worker in workers.values():
             self.watch(worker)
-        self._any.register(self._rare.fileno(), select.POLLIN)
-        for wire in self._members:
-            self._any.register(wire.answered.fileno(), select.POLLIN)
-            one = select.poll()
-            one.register(wire.answered.fileno(), select.POLLIN)
-            one.register(self._rare.fileno(), select.POLLIN)
-            self._each.append(one)
+        self._any = self._poller_of(self._members)
+        self._last = self._poller_of(self._members[-1:])
+
+    def _poller_of(self, wires: Sequence[Wire]) -> select.epoll:
+        assert self._rare is not None
+        poller = select.epoll()
+        poller.register(self._rare.fileno(), select.EPOLLIN)
+        for wire in wires:
+            # Edge-triggered: each ring is told once, and none has to be read.
+            poller.register(wire.answered.fileno(), select.EPOLLIN | select.EPOLLET)
+        return poller
 
     def watch(self, worker: Worker) -> None:
         """Begin to watch a worker's channel and end."""
@@ -139,24 +154,33 @@ class Wires:
             if self._released and not self._users:
                 self._close()
 
-    def wait_for(self, env: int | None, deadline: Deadline) -> set[int]:
-        """Wait for the answer of `env`, or any (None), or something rare; return what is readable.
+    def wait_for_last(self, deadline: Deadline) -> None:
+        """Wait until the last env has rung, or something rare happens; called while held.
 
-        Called while held; returns no bell that did not ring, and takes none.
+        It may return early, for a ring that `rung` has told of already.
         """
-        left = deadline.left()
-        poller = self._any if env is None else self._each[env]
-        milliseconds = None if left is None else -int(-left * 1000 // 1)
-        return {fd for fd, _ in poller.poll(milliseconds)}
+        assert self._last is not None
+        self._last.poll(deadline.left(), 2)
+
+    def rung(self, deadline: Deadline) -> tuple[list[int], bool]:
+        """Wait for any ring, or something rare; return who rang, each ring once, and if it is rare.
+
+        Called while held. A ring may be an old one: of an answer that was seen without it.
+        """
+        assert self._any is not None
+        ready = self._any.poll(deadline.left(), len(self._members) + 1)
+        envs = [self._env_of[fd] for fd, _ in ready if fd in self._env_of]
+        return envs, len(envs) < len(ready)
+
+    def fileno(self) -> int:
+        """Return what is readable while `rung` has something to tell."""
+        assert self._any is not None
+        return self._any.fileno()
 
     def rare(self) -> Collection[int]:
         """Return the descriptors of channels and processes that are ready, without waiting."""
         assert self._rare is not None
         return {fd for fd, _ in self._rare.poll(0)} - {self._nudge.fileno()}
-
-    def is_rare(self, ready: Collection[int]) -> bool:
-        """Return whether something rare is among what `wait_for` returned."""
-        return self._rare is not None and self._rare.fileno() in ready
 
     def take_nudge(self) -> None:
         """Hear no nudge before the next one."""
@@ -175,5 +199,6 @@ class Wires:
         for wire in self._members:
             wire.release()
         self._nudge.release()
-        if self._rare is not None:
-            self._rare.close()
+        for poller in (self._any, self._last, self._rare):
+            if poller is not None:
+                poller.close()

@@ -8,6 +8,7 @@ while a request of it is open or ready. Losing an env answers all its open reque
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from reference_impl.core.errors import Closed, WorkerDied, WorkerError
@@ -16,6 +17,7 @@ from reference_impl.pool.messages import CONTROLS, Done, Failed, Operation
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+_NO_FAILURE: Final = frozenset({Done, NoneType})
 OWED_MAX: Final = (
     8  # unanswered requests that an env may have from calls that gave up: bounds its inbox
 )
@@ -98,10 +100,9 @@ class PoolState:
         for env in envs:
             if env in self._lost:
                 raise self._error(env, operation, self._lost[env])
-        busy = {env for env, owed in self._owed.items() if len(owed) >= OWED_MAX}
-        if operation not in CONTROLS:
-            busy |= self.busy()
-        if not busy.isdisjoint(envs):
+        busy = frozenset() if operation in CONTROLS else self.busy()
+        if not busy.isdisjoint(envs) or any(len(self._owed[env]) >= OWED_MAX for env in envs):
+            busy = busy.union(env for env, owed in self._owed.items() if len(owed) >= OWED_MAX)
             raise RuntimeError(
                 f"some envs are still busy: asked {envs} for {operation.value}, "
                 f"busy are {sorted(busy)}; receive their results first"
@@ -241,16 +242,17 @@ class PoolState:
             Closed: the pool is closed.
         """
         self._check_open()
-        answers = [self._requests[id_].answer for id_ in ids]
-        if not all(answer is None or isinstance(answer, Done) for answer in answers):
+        kinds = {type(self._requests[id_].answer) for id_ in ids}
+        if not kinds <= _NO_FAILURE:
             self._raise_first_failure([id_ for id_ in self._arrived if id_ in ids])
-        return None if any(answer is None for answer in answers) else ids
+        return None if NoneType in kinds else ids
 
     def deliver(self, ids: Sequence[int]) -> list[Delivery]:
         """Hand out answered requests and forget them."""
         out = []
         taken = frozenset(ids)
-        self._arrived = [id_ for id_ in self._arrived if id_ not in taken]
+        rest = len(self._arrived) > len(taken)
+        self._arrived = [id_ for id_ in self._arrived if id_ not in taken] if rest else []
         for id_ in ids:
             request = self._requests.pop(id_)
             assert isinstance(request.answer, Done)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reference_impl.pool.gym_steps import GymSteps
     from reference_impl.pool.slot_wires import Wire
 
+_SOURCES: Final = 3  # two bells and the channel
 _ROOTS: Final = frozenset({Operation.RESET, Operation.PRIVATE_RESET})
 
 
@@ -61,7 +62,8 @@ class WorkerSlot:
         self._last = 0
         self._poller = select.epoll()
         # Edge-triggered: what rang need not be read for the next wait to sleep.
-        self._poller.register(wire.asked.fileno(), select.EPOLLIN | select.EPOLLET)
+        for bell in (wire.asked, wire.everyone):
+            self._poller.register(bell.fileno(), select.EPOLLIN | select.EPOLLET)
         self._poller.register(end.fileno(), select.EPOLLIN)
 
     def wait(self, end: End) -> None:
@@ -74,17 +76,17 @@ class WorkerSlot:
         """
         if end.has_message() or end.closed:  # it came along with another: no more will come
             return
-        asked = self._wire.asked.fileno()
         if end.has_unsent():
-            channel.wait((end,), (asked,), NEVER)
-            self._wire.asked.take()
+            channel.wait((end,), (self._poller.fileno(),), NEVER)
+            self._poller.poll(0, _SOURCES)
             return
-        alone = [(asked, select.EPOLLIN)]
-        poll, short = self._poller.poll, self._short if self.takes_short_cut else None
-        while (ready := poll(None, 2)) == alone and short and self._is_new() and short.stepped():
+        poll, talk = self._poller.poll, end.fileno()
+        short = self._short if self.takes_short_cut else None
+        while len(ready := poll(None, _SOURCES)) == 1 and ready[0][0] != talk:
+            if short is None or not self._is_new() or not short.stepped():
+                return
             self._wire.answered.ring()
-        if ready != alone:
-            channel.wait((end,), (), Deadline.after(0.0))
+        channel.wait((end,), (), Deadline.after(0.0))
 
     @property
     def request(self) -> int:

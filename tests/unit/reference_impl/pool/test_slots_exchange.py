@@ -314,7 +314,9 @@ def test_a_death_is_seen_while_another_env_is_waited_for(make, gate):
 
 def test_what_a_worker_answered_before_it_died_is_heard_while_another_is_waited_for(make, gate):
     pool = make(probes(Behaviour(gate=gate), Behaviour()))
-    pool.async_step_send(act(pool.reset()))
+    root = act(pool.reset())
+    assert pool._line._wires[1].answered.take()  # the ring of the reset
+    pool.async_step_send(root)
     gate.await_arrival()
     assert select.select([pool._line._wires[1].answered], [], [], 10.0)[0]
     os.kill(pool.worker_pids[1], signal.SIGKILL)

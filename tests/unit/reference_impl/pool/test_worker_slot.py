@@ -27,7 +27,7 @@ class Pair:
         arena = Arena()
         arena.resize(self.layout.size)
         self.slots = Slots(self.layout, arena.map())
-        self.wire = Wire(index=0, arena=arena, asked=Bell(), answered=Bell())
+        self.wire = Wire(index=0, arena=arena, asked=Bell(), everyone=Bell(), answered=Bell())
         for message in (Attach(layout=self.layout, strict=True), *messages):
             channel.send(self.owner, message)
         slot = open_slot(self.wire, self.end)
