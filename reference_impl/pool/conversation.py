@@ -84,17 +84,20 @@ class Conversation:
         with self._changed:
             self._line.check(operation, calls)
             ids = self._state.begin(operation, calls, alone=alone)
-            for position, (env, id_) in enumerate(zip(envs, ids, strict=True)):
-                more = {} if kwargs is None else kwargs[env]
-                call = Call(request=id_, operation=operation, values=calls[env], kwargs=more)
-                try:
-                    self._post(env, call)
-                except channel.ChannelClosed:
-                    self._lose(env)
-                except BaseException:
-                    self._state.retract(ids[position:])
-                    self._state.abandon(ids[:position])
-                    raise
+            try:
+                for position, (env, id_) in enumerate(zip(envs, ids, strict=True)):
+                    more = {} if kwargs is None else kwargs[env]
+                    call = Call(request=id_, operation=operation, values=calls[env], kwargs=more)
+                    try:
+                        self._post(env, call)
+                    except channel.ChannelClosed:
+                        self._lose(env)
+                    except BaseException:
+                        self._state.retract(ids[position:])
+                        self._state.abandon(ids[:position])
+                        raise
+            finally:
+                self._line.posted()
         self._help_out([self._workers[env] for env in envs])
         return ids
 

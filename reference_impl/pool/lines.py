@@ -45,7 +45,11 @@ class Line(Protocol):
         ...
 
     def post(self, env: int, call: Call) -> None:
-        """Hand a call over; never waits."""
+        """Hand a call over; never waits. The env may learn of it by `posted` only."""
+        ...
+
+    def posted(self) -> None:
+        """Let those envs know to whom something was posted."""
         ...
 
     def listen(self, wanted: Collection[int], deadline: Deadline) -> Heard:
@@ -96,6 +100,9 @@ class ByValue:
             Exception: what pickling the values raises.
         """
         channel.send(self._workers[env].end, call)
+
+    def posted(self) -> None:
+        """Do nothing: a message tells of itself."""
 
     def listen(self, wanted: Collection[int], deadline: Deadline) -> Heard:  # noqa: ARG002 - whatever comes
         """Wait for whole messages, ends of channels and of processes."""

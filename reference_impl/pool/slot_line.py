@@ -43,6 +43,7 @@ class SlotLine:
         self._attach = Attach(layout=layout, strict=strict)
         wires.arena.resize(layout.size)
         self.slots: Final = Slots(layout, wires.arena.map())
+        self._unrung: list[int] = []
         self._unsent = False  # whether a channel may hold what its peer did not take yet
         self._open: list[int] = [0] * layout.num_envs  # the request that a slot is given to, or 0
         wires.connect(self._workers)
@@ -80,19 +81,20 @@ class SlotLine:
         given = NOTHING
         if call.values is not None:
             given = self.slots.given.put_known(env, call.values)
-        self.command(env, call.request, call.operation, given)
-
-    def command(self, env: int, request: int, operation: Operation, given: int) -> None:
-        """Give the slot of `env`, with what is in it, to its worker.
-
-        Raises:
-            ChannelClosed: the worker's channel is over.
-        """
         if self._workers[env].end.closed:
             raise channel.ChannelClosed("the channel is closed")
-        self.slots.command(env, request, CODES[operation], given)
-        self._open[env] = request
-        self._wires[env].asked.ring()
+        self.slots.command(env, call.request, CODES[call.operation], given)
+        self._open[env] = call.request
+        self._unrung.append(env)
+
+    def posted(self) -> None:
+        """Ring for the slots that were written: once, if they are many, else for each."""
+        if 2 * len(self._unrung) >= self.slots.layout.num_envs > 2:
+            self._wires.everyone.ring()  # who has nothing to do goes back to sleep
+        else:
+            for env in self._unrung:
+                self._wires[env].asked.ring()
+        self._unrung.clear()
 
     def command_all(self, requests: Sequence[int], operation: Operation, given: int) -> list[int]:
         """Give all slots to their workers; return the envs whose channel is over."""
@@ -114,14 +116,13 @@ class SlotLine:
             return self._await_each(mine, deadline) if mine else self._await_any(deadline)
 
     def _await_each(self, envs: Sequence[int], deadline: Deadline) -> Heard:
-        # While one sleeps for the last of them, the others get ready, and are only looked at.
+        # While one sleeps for one of them, the others get ready, and are only looked at.
         replies: list[tuple[int, int]] = []
         missing = set(envs)
-        last = self.slots.layout.num_envs - 1
         while missing:
-            at_once = last in missing and not deadline.expired
+            at_once = 0 in missing and not deadline.expired
             if at_once:
-                self._wires.wait_for_last(deadline)
+                self._wires.wait_for_first(deadline)
             rung, rare = self._wires.rung(_NOW if at_once else deadline)
             replies += self._answers(rung)
             if rare:

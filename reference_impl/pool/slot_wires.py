@@ -81,7 +81,7 @@ class Wires:
         # Ends of workers and whole messages: rare, and watched beside every wait for a bell.
         self._rare: select.epoll | None = None
         self._any: select.epoll | None = None
-        self._last: select.epoll | None = None
+        self._first: select.epoll | None = None
 
     def __getitem__(self, env: int) -> Wire:
         return self._members[env]
@@ -98,7 +98,7 @@ class Wires:
         for worker in workers.values():
             self.watch(worker)
         self._any = self._poller_of(self._members)
-        self._last = self._poller_of(self._members[-1:])
+        self._first = self._poller_of(self._members[:1])
 
     def _poller_of(self, wires: Sequence[Wire]) -> select.epoll:
         assert self._rare is not None
@@ -154,13 +154,15 @@ class Wires:
             if self._released and not self._users:
                 self._close()
 
-    def wait_for_last(self, deadline: Deadline) -> None:
-        """Wait until the last env has rung, or something rare happens; called while held.
+    def wait_for_first(self, deadline: Deadline) -> None:
+        """Wait until env 0 has rung, or something rare happens; called while held.
 
-        It may return early, for a ring that `rung` has told of already.
+        Of those that wait for the bell of everyone, the kernel wakes the latest first: env 0 is
+        hardly ever among the first to answer. It may return early, for a ring that `rung` has told
+        of already.
         """
-        assert self._last is not None
-        self._last.poll(deadline.left(), 2)
+        assert self._first is not None
+        self._first.poll(deadline.left(), 2)
 
     def rung(self, deadline: Deadline) -> tuple[list[int], bool]:
         """Wait for any ring, or something rare; return who rang, each ring once, and if it is rare.
@@ -199,6 +201,6 @@ class Wires:
         for wire in self._members:
             wire.release()
         self._nudge.release()
-        for poller in (self._any, self._last, self._rare):
+        for poller in (self._any, self._first, self._rare):
             if poller is not None:
                 poller.close()
