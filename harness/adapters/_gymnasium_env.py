@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from harness.payloads import forms
+from harness.ports.param_verbs import SetParams
 from harness.ports.pool import EnvFactory, Floats
 
 # What is one array an env, of the same shape in all. Where a reward of shape [1] is written into an array of
@@ -56,6 +57,21 @@ class GymnasiumProbe(gymnasium.Env[Any, Floats]):
     def close(self) -> None:
         """Close the probe env."""
         self._env.close()
+
+
+class ByAttribute:
+    """The part of a pool that reads and sets an attribute of its envs: all at once, by gymnasium's way."""
+
+    _envs: Any
+
+    def set_params(self, levels: Mapping[int, int], _verb: SetParams) -> None:
+        """Set those that are named, and the others to what they have."""
+        now = [levels.get(env, level) for env, level in enumerate(self.read_params("attribute"))]
+        self._envs.set_attr("level", now)
+
+    def read_params(self, _via: str) -> Sequence[int]:
+        """Of each env."""
+        return [int(level) for level in self._envs.get_attr("level")]
 
 
 def rows(batch: Any, count: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import multiprocessing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -13,14 +13,13 @@ import numpy as np
 from harness.adapters import _gymnasium_env as form
 from harness.ports import pool as port
 from harness.ports.backend import Backend
-from harness.ports.param_verbs import SetParams
 
 
-class _Pool:
+class _Pool(form.ByAttribute):
     def __init__(self, setup: port.PoolSetup, envs: Sequence[port.EnvFactory], _: float) -> None:
         make = functools.partial(gymnasium.vector.AsyncVectorEnv, context=setup.start_method)
         probes = [functools.partial(form.GymnasiumProbe, factory) for factory in envs]
-        self._envs: Any = make(probes, shared_memory=setup.exchange == "slots")
+        self._envs = make(probes, shared_memory=setup.exchange == "slots")
         self._index = range(setup.num_envs)
 
     def reset(self, **options: Any) -> port.Batch:
@@ -46,13 +45,6 @@ class _Pool:
         data = dict(zip(("reward", "terminated", "truncated"), rest, strict=False))
         seen, handed = form.rows(observation, len(self._index)), form.arrays(observation, *rest)
         return port.Batch(env_index=self._index, observation=seen, handed=tuple(handed), **data)
-
-    def set_params(self, levels: Mapping[int, int], _verb: SetParams) -> None:
-        now = [levels.get(env, level) for env, level in enumerate(self.read_params("attribute"))]
-        self._envs.set_attr("level", now)
-
-    def read_params(self, _via: str) -> Sequence[int]:
-        return [int(level) for level in self._envs.get_attr("level")]
 
     def seed(self, value: int) -> None:
         self._envs.reset(seed=value)

@@ -265,3 +265,12 @@ def texts(judgement: Judgement) -> list[str]:
 
 def contracts(judgement: Judgement) -> list[Contract]:
     return [finding.contract for finding in judgement.findings]
+
+
+def sent_twice() -> HonestPool:
+    """Actions 100, 101 and then 102, 103 for envs 0 and 1, all done and none received."""
+    pool = HonestPool()
+    pool.reset()
+    pool.send()
+    pool.send()
+    return pool
