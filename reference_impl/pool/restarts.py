@@ -146,6 +146,7 @@ class RestartingConversation(Conversation):
                 given_up = lost
             if given_up is None:
                 self._go_on(env, lost)
+                self._line.posted()
                 return
             lost = given_up
         self._state.lose(env, lost or Lost())
