@@ -158,7 +158,7 @@ PLANTED_ROWS: tuple[PlantedBug, ...] = (
     _bug(
         "one_after_the_other",
         "bounded_shutdown",
-        _rows("shutdown_with_a_dead_a_stopped_and_a_hung_worker", _ONE),
+        _rows("shutdown_with_dead_stopped_and_hung_workers", _ONE),
         "Closing gives each worker the whole deadline, one after the other.",
     ),
     _bug(
@@ -206,7 +206,6 @@ _SEEDED = (
     | _rows("seeded_again_in_the_next_pool", _EITHER)
     | _rows("seeded_alike_twice", _EITHER)
 )
-_KINDS = ("closure", "lambda", "local_class", "partial")
 
 ALSO_SHOWN: Mapping[str, frozenset[str]] = {
     "late_reply_taken": _TIMED,
@@ -214,7 +213,6 @@ ALSO_SHOWN: Mapping[str, frozenset[str]] = {
     "final_overwritten": _BUILT_IN_A_THREAD
     | _rows("built_beside_a_thread_that_logs", _EITHER)
     | _rows("episodes_of_one_step", _BARE)
-    | _rows("factories_of_every_kind", (f"factory={k}" for k in _KINDS))
     | _rows("lambda_makes_envs_of_threads", _ONE)
     | _rows("long_episodes", _EITHER)
     | _rows("many_envs", _EITHER)
@@ -235,7 +233,7 @@ ALSO_SHOWN: Mapping[str, frozenset[str]] = {
     | _rows("closed_from_another_thread_after_an_error", _EITHER)
     | _rows("env_fails_at_a_later_reset", _EITHER)
     | _rows("shutdown_after_an_idle_worker_was_killed", _ONE)
-    | _rows("shutdown_with_a_dead_a_stopped_and_a_hung_worker", _ONE)
+    | _rows("shutdown_with_dead_stopped_and_hung_workers", _ONE)
     | _rows("two_workers_killed", _ONE)
     | _rows("worker_killed_before_the_first_reset", _ONE)
     | _rows("worker_killed_in_the_tenth_pool", _ONE)
@@ -246,6 +244,6 @@ ALSO_SHOWN: Mapping[str, frozenset[str]] = {
     "closed_by_its_owner_only": _BUILT_IN_A_THREAD
     | _rows("closed_from_another_thread_after_an_error", _EITHER),
     "silently_unusable": _rows("env_fails_in_consecutive_steps", _EITHER),
-    "kill_withheld": _rows("shutdown_with_a_dead_a_stopped_and_a_hung_worker", _ONE),
+    "kill_withheld": _rows("shutdown_with_dead_stopped_and_hung_workers", _ONE),
 }
 """Rows of the kind above that show a bug of the plain ones, too."""
