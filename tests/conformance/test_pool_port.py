@@ -20,7 +20,6 @@ from harness.model import probe
 from harness.payloads.env import CountingEnvFactory
 from harness.payloads.link import SilentLink
 from harness.ports import pool as port
-from harness.ports.entries import COMPARABLE
 from tests.conformance.conftest import close_and_drop
 
 NUM_ENVS = 2
@@ -222,10 +221,9 @@ def test_closing_twice_is_no_error(case, link):
 
 
 def test_declared_verbs_are_methods(case, pool):
-    declared = case.capabilities.verbs - {"recv_some"}  # a way of calling recv
-    optional = {"enter" if verb in COMPARABLE else verb for verb in declared}
-    assert all(callable(getattr(pool, verb)) for verb in optional)
-    assert optional <= set(dir(port.FullPool))
+    methods = set(port.methods_of(case.capabilities))
+    assert all(callable(getattr(pool, name)) for name in methods)
+    assert methods <= set(dir(port.FullPool))
 
 
 @declaring("compare_reset", "compare_step")

@@ -20,9 +20,9 @@ THEMES = {
     "all_workers_of_the_process": "open_beside close_beside",
     "repetition_carried_out": "duplicate_transfer",
     "unpicklable_answered_for": "bad_reply",
-    "next_written": "compare",
 }
 MORE_THEMES = {
+    "next_written": "compare",
     "repetition_taken": "duplicate_transfer",
     "reading_ends": "unrebuildable_item",
     "torn_item_waited_for": "tear_transfer",
