@@ -100,7 +100,7 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("scenarios", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--backend", "backends", multiple=True, help="Name or module:attr; repeatable.")
 @click.option("--row", "rows", multiple=True, help="Only rows with this key; repeatable.")
-@click.option("--smoke", is_flag=True, help="Only the rows of smoke.toml: minutes, not an hour.")
+@click.option("--smoke", is_flag=True, help="Only the rows of smoke.toml: minutes.")
 @_run_options
 def run_command(
     scenarios: tuple[Path, ...],
