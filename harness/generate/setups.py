@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -32,20 +32,22 @@ WEIGHTS: Mapping[str, Mapping[str, int]] = {
 def setups(capabilities: PoolCapabilities) -> SearchStrategy[PoolSetup]:
     """Setups of small pools whose choices of words the backend declares."""
     accepted: dict[str, SearchStrategy[Any]] = {}
-    defaults = {field.name: field.default for field in fields(PoolSetup)}
-    for name, words in choices(PoolSetup).items():
-        ours = set(words) if name in PoolSetup.OURS else {str(defaults[name])}
-        declared = set(capabilities.setup.get(name, ours))
-        if "rollout" not in capabilities.verbs:
-            declared.discard("collector")
+    for name in choices(PoolSetup):
+        words = declared(name, capabilities)
+        if name == "host" and "rollout" not in capabilities.verbs:
+            words = [word for word in words if word != "collector"]
         weights = WEIGHTS.get(name, {})
-        ordered = sorted(
-            words, key=lambda word: list(weights).index(word) if word in weights else 9
-        )
         accepted[name] = st.sampled_from(
-            [word for word in ordered if word in declared for _ in range(weights.get(word, 1))]
+            [word for word in _ordered(words, weights) for _ in range(weights.get(word, 1))]
         )
     return drawn(PoolSetup, num_envs=st.sampled_from(NUM_ENVS), **accepted).map(_fitting)
+
+
+def declared(name: str, capabilities: PoolCapabilities) -> list[str]:
+    """The words of a key that the backend has: those that it declares, or else the default."""
+    words = choices(PoolSetup)[name]
+    unsaid = words if name in PoolSetup.OURS else words[:1]
+    return [word for word in words if word in capabilities.setup.get(name, unsaid)]
 
 
 def _ordered(words: Sequence[str], weights: Mapping[str, int]) -> list[str]:

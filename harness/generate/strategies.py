@@ -62,7 +62,7 @@ def pool_scenarios(
     steps: Steps = ()
     shape = draw(st.sampled_from(SHAPES))
     if shape == "comparison" and "compare" in kinds:
-        setup = draw(compared_setups(setup, capabilities.setup))
+        setup = draw(compared_setups(setup, capabilities))
         steps = draw(_one_of(COMPARISONS, replace(ground, setup=setup)))
     elif shape == "beginning":
         steps = _numbered(draw(_one_of(BEGINNINGS, ground)))

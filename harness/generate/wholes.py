@@ -12,11 +12,11 @@ from harness.faults.payload import Exit, Raise
 from harness.faults.process import Kill, Signal
 from harness.faults.resources import FullSharedMemory, Limit
 from harness.generate.blocks_calls import farewells, masks, shutdowns
-from harness.generate.derive import choices
 from harness.generate.ground import EVERYWHERE, Form, Ground, Steps, form
+from harness.generate.setups import declared
 from harness.model.scenario import Placement
 from harness.ports.entries import Compare, Entry
-from harness.ports.pool import PoolSetup
+from harness.ports.pool import PoolCapabilities, PoolSetup
 from harness.ports.pool_verbs import Reset, Shutdown, Step
 
 NOFILE_SPARE = (3, 8)  # descriptors
@@ -72,9 +72,9 @@ def _unused(ground: Ground) -> SearchStrategy[Steps]:
 def entries(ground: Ground) -> list[Entry]:
     """The entry points that this row has, but for rollouts, which are compared alone."""
     every: tuple[Entry, ...] = get_args(Entry)
-    declared = [each for each in every if f"compare_{each}" in ground.capabilities.verbs]
+    there = [each for each in every if f"compare_{each}" in ground.capabilities.verbs]
     bare = ground.setup.host == "bare"
-    return [each for each in declared if each != "rollout" and (bare or each in HOSTED)]
+    return [each for each in there if each != "rollout" and (bare or each in HOSTED)]
 
 
 @st.composite
@@ -119,19 +119,13 @@ COMPARISONS: tuple[Form, ...] = (
 )
 
 
-def compared_setups(setup: PoolSetup, declared: Any) -> SearchStrategy[PoolSetup]:
+def compared_setups(setup: PoolSetup, capabilities: PoolCapabilities) -> SearchStrategy[PoolSetup]:
     """The same pool over plain envs whose episodes do not end, with what only comparisons look at."""
-
-    def words(name: str) -> SearchStrategy[Any]:
-        default = getattr(PoolSetup(), name)
-        return st.sampled_from(
-            [word for word in choices(PoolSetup)[name] if word in declared.get(name, {default})]
-        )
-
+    extras = ["none"] if setup.host == "collector" else declared("extras", capabilities)
     return st.builds(
         lambda extras, watch: replace(
             setup, extras=extras, watch=watch, payload="plain", horizon=COMPARED_HORIZON
         ),
-        st.just("none") if setup.host == "collector" else words("extras"),
-        words("watch"),
+        st.sampled_from(extras),
+        st.sampled_from(declared("watch", capabilities)),
     )
