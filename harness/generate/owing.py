@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.checkers._shared import HOLDING_FAULTS, LOSING_FAULTS
 from harness.faults.owner import SignalOwner
 from harness.faults.payload import BadReply, Stall
 from harness.faults.registry import PoolFault
@@ -14,12 +15,6 @@ from harness.ports.leave import Leave
 from harness.ports.pool_verbs import CloseBeside, Reset, Shutdown
 
 Owed = Expected | tuple[Expected, ...]
-
-FAILING = frozenset(
-    {"raise", "exit", "signal", "kill", "close_channel", "fail_transfer", "drop_transfer"}
-    | {"truncate_transfer", "unrebuildable_item", "tear_transfer", "cut_channel"}
-)
-HOLDING = frozenset({"stall", "stop"})
 
 
 def owed(steps: Sequence[PoolStep]) -> Owed:
@@ -45,9 +40,9 @@ def _under(step: PoolStep, after: Sequence[PoolStep]) -> str:
             return ""
         case Limit():
             return "recovers" if _healed(step, after) else "may fail"
-        case _ if step.fault in FAILING or isinstance(step, BadReply):
+        case _ if step.fault in LOSING_FAULTS:
             return "fails"
-        case _ if step.fault in HOLDING:
+        case _ if step.fault in HOLDING_FAULTS:
             return "recovers"
         case _:
             return "may fail" if step.fault == "full_shared_memory" else ""
