@@ -32,6 +32,7 @@ from harness.generate.ground import (
     EDGES,
     EVERYWHERE,
     HEALED,
+    HUNG_S,
     OFTEN,
     SELDOM,
     Form,
@@ -39,13 +40,14 @@ from harness.generate.ground import (
     Steps,
     able,
     form,
+    going_on,
+    receives_some_of_several,
 )
 from harness.model.scenario import Placement
 from harness.ports.pool_verbs import Recv, Reset, Send, Shutdown, Step
 
 DELAYED_S = 0.1
 LOST_S = 0.2
-HUNG_S = 3.0  # a shutdown's deadline where somebody has to be killed: pools share it out
 
 
 def _struck(ground: Ground, cls: type[Transfer], times: int = 1) -> SearchStrategy[Any]:
@@ -84,17 +86,15 @@ def _reordered(draw: DrawFn, ground: Ground) -> Steps:
 def _broken(draw: DrawFn, ground: Ground, cls: type[Transfer]) -> Steps:
     """A step that meets a broken item raises; after it a reset and a step work, or say that it is over."""
     fault = draw(_struck(ground, cls))
-    again: Steps = (Reset(), Step()) if draw(st.booleans()) else ()
-    return (Step(), fault, Step(), *again, *draw(farewells(ground)))
+    return (Step(), fault, Step(), *going_on(draw), *draw(farewells(ground)))
 
 
 @st.composite
 def _lost(draw: DrawFn, ground: Ground) -> Steps:
     """A receive waits in vain for an item that was lost; the results of the others can be had."""
     fault = draw(_struck(ground, DropTransfer))
-    several = ground.setup.num_envs > 1 and "recv_some" in ground.capabilities.verbs
     others: Steps = ()
-    if several and draw(st.booleans()):
+    if receives_some_of_several(ground) and draw(st.booleans()):
         others = (Recv(min_get=ground.setup.num_envs - 1, timeout_s=2.0),)
     return (Step(), fault, Send(), Recv(timeout_s=LOST_S), *others, *draw(farewells(ground)))
 

@@ -10,11 +10,11 @@ from hypothesis.strategies import DrawFn
 from harness.faults.owner import SignalOwner
 from harness.generate.blocks_calls import EXCHANGES, can_leave, farewells, stepping, ways
 from harness.generate.derive import drawn
-from harness.generate.ground import EDGES, EVERYWHERE, HEALED, Form, Ground, Steps, form
+from harness.generate.ground import EDGES, EVERYWHERE, HEALED, Form, Ground, Steps, form, going_on
 from harness.model.gate import Target
 from harness.model.scenario import Placement
 from harness.ports.leave import Leave
-from harness.ports.pool_verbs import Reset, Send, Shutdown, Step
+from harness.ports.pool_verbs import Send, Shutdown, Step
 
 CODES = (0, 3)
 ENDING_SIGNALS: tuple[Literal["KILL", "TERM"], ...] = ("KILL", "TERM")
@@ -50,11 +50,8 @@ def _interrupted(draw: DrawFn, ground: Ground) -> Steps:
     at = Placement(role=draw(ground.worker()), op="step", k=k)
     _, calls = stepping(ground, way, k)
     fault = SignalOwner(at=at, signal="INT", target=target)
-    again: Steps = ()
-    if (
-        "step" in ground.kinds and target == "main"
-    ):  # of workers that were signalled too some may be gone
-        again = (Reset(), Step()) if draw(st.booleans()) else ()
+    # Of workers that were signalled too some may be gone.
+    again = going_on(draw) if "step" in ground.kinds and target == "main" else ()
     return (*ground.begun, fault, *calls, HEALED, *again, *draw(farewells(ground)))
 
 

@@ -23,6 +23,7 @@ from harness.generate.ground import (
     BARE,
     EVERYWHERE,
     HEALED,
+    HUNG_S,
     OFTEN,
     RARE,
     Form,
@@ -30,13 +31,15 @@ from harness.generate.ground import (
     Steps,
     able,
     form,
+    going_on,
     in_processes,
+    receives_some,
+    receives_some_of_several,
 )
 from harness.model.scenario import Phase, Placement
 from harness.ports.pool_verbs import CloseBeside, OpenBeside, Recv, Reset, Send, Shutdown, Step
 
 STALLED_S = (0.1, 0.2)  # long enough for envs that do answer, short enough for many examples
-HUNG_S = 3.0  # a shutdown's deadline where somebody has to be killed: pools share it out
 SOMEWHERE = Placement(role="worker", op="reset")
 
 
@@ -88,9 +91,7 @@ def _failures(draw: DrawFn, ground: Ground, cls: type[Raise | Exit | Signal]) ->
     at = draw(ground.placement(op, 1 if op == "reset" else ground.k_max))
     first, meeting = draw(meetings(ground, at))
     fault = draw(st.sampled_from(ground.supported(cls, at=at)))
-    again: Steps = ()
-    if cls is Raise and STEPS.possible(ground):  # its pool may go on
-        again = (Reset(), Step()) if draw(st.booleans()) else ()
+    again = going_on(draw) if cls is Raise and STEPS.possible(ground) else ()  # its pool may go on
     return (*ground.fresh, *first, fault, *meeting, *again, *draw(farewells(ground)))
 
 
@@ -132,7 +133,7 @@ def _bad_replies(draw: DrawFn, ground: Ground) -> Steps:
     at = draw(ground.placement(op, 1 if op == "reset" else ground.k_max))
     fault = draw(st.sampled_from(_told(ground, at)))
     call: Steps = (Reset(),) if op == "reset" else (Step(times=at.k),)
-    again: Steps = (Reset(), Step()) if draw(st.booleans()) else ()
+    again = going_on(draw)
     # Another type may be made the right one: then there is nothing to leave uncaught.
     end = draw(shutdowns(ground) if fault.defect == "dtype" else farewells(ground))
     return (*ground.begun, fault, *call, *again, *end)
@@ -143,15 +144,6 @@ def _told(ground: Ground, at: Placement) -> list[BadReply]:
     stacked = ground.setup.num_envs > 1 and ground.setup.stack == "dense"
     every: list[BadReply] = ground.supported(BadReply, at=at)
     return [fault for fault in every if stacked or fault.defect == "unpicklable"]
-
-
-def receives_some(ground: Ground) -> bool:
-    """Whether results can be received one by one."""
-    return "recv_some" in ground.capabilities.verbs
-
-
-def _receives_some_of_several(ground: Ground) -> bool:
-    return receives_some(ground) and ground.setup.num_envs > 1
 
 
 def _failing(cls: type[Any], name: str) -> Form:
@@ -183,8 +175,8 @@ BLOCKS: tuple[Form, ...] = (
 )
 ENDINGS: tuple[Form, ...] = (
     form("send", "recv", draw=_partial_receives, hosts=BARE, fits=receives_some),
-    _holding(Stall, "stall", _partial_receives_of_held, fits=_receives_some_of_several),
-    _holding(Stop, "stop", _partial_receives_of_held, fits=_receives_some_of_several),
+    _holding(Stall, "stall", _partial_receives_of_held, fits=receives_some_of_several),
+    _holding(Stop, "stop", _partial_receives_of_held, fits=receives_some_of_several),
     _holding(Stall, "stall", _hung, fits=in_processes, weight=RARE),
     _holding(Stop, "stop", _hung, fits=in_processes, weight=RARE),
     _failing(Raise, "raise"),

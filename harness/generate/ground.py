@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import DrawFn, SearchStrategy
 
 from harness.faults.registry import PoolFault
 from harness.generate.derive import drawn, variants
@@ -142,5 +142,21 @@ def able(cls: type[Any], **given: Any) -> Callable[[Ground], bool]:
     return lambda ground: bool(ground.supported(cls, **given))
 
 
+def receives_some(ground: Ground) -> bool:
+    """Whether results can be received one by one."""
+    return "recv_some" in ground.capabilities.verbs
+
+
+def receives_some_of_several(ground: Ground) -> bool:
+    """Whether the results of some envs can be received before those of the others."""
+    return receives_some(ground) and ground.setup.num_envs > 1
+
+
+def going_on(draw: DrawFn) -> Steps:
+    """A reset and a step after a call that has failed, or nothing."""
+    return (Reset(), Step()) if draw(st.booleans()) else ()
+
+
 EDGES: tuple[Literal["before", "after"], ...] = ("before", "after")
+HUNG_S = 3.0  # a shutdown's deadline where somebody has to be killed: pools share it out
 HEALED = Heal(heal="")  # the last fault's: ids are given once the order of all blocks is known

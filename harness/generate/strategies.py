@@ -33,9 +33,8 @@ NOT_DRAWN = frozenset({"set_params", "read_params", "build_anew"})
 VERBS = frozenset(tagged(PoolVerb, "do")) - NOT_DRAWN
 FAULTS = frozenset(tagged(PoolFault, "fault"))
 INDISPENSABLE = frozenset({"reset", "step", "shutdown"})
-SHAPES = (
-    ("blocks",) * 7 + ("comparison",) * 2 + ("beginning",)
-)  # how often scenarios are of which kind
+# How often scenarios are of which kind.
+SHAPES = ("blocks",) * 7 + ("comparison",) * 2 + ("beginning",)
 
 
 @st.composite

@@ -12,7 +12,7 @@ from harness.faults.payload import Exit, Raise
 from harness.faults.process import Kill, Signal
 from harness.faults.resources import FullSharedMemory, Limit
 from harness.generate.blocks_calls import farewells, masks, shutdowns
-from harness.generate.ground import EVERYWHERE, Form, Ground, Steps, form
+from harness.generate.ground import EVERYWHERE, Form, Ground, Steps, form, in_processes
 from harness.generate.setups import declared
 from harness.model.scenario import Placement
 from harness.ports.entries import Compare, Entry
@@ -109,7 +109,7 @@ def _has(entry: str) -> Any:
 BEGINNINGS: tuple[Form, ...] = (
     form("shutdown", draw=_unused, lanes=True),
     form("reset", draw=_unbuilt, hosts=EVERYWHERE, fits=_fails),
-    form("kill", draw=_killed_first, hosts=EVERYWHERE, fits=lambda ground: ground.processes),
+    form("kill", draw=_killed_first, hosts=EVERYWHERE, fits=in_processes),
     form("limit", draw=_limited),
     form("full_shared_memory", draw=_without_room, hosts=EVERYWHERE),
 )
