@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.model.history import Event, Kind, Operation
-from harness.report.requests import Answered, answered, operations
+from harness.report.requests import Answered, answered, deadline_s, operations
 from harness.report.scale import Tick, TimeScale, seconds
 from harness.report.text import one_line, pairs, plural
 
@@ -278,10 +278,8 @@ def _levels(calls: Sequence[Operation]) -> dict[int, int]:
 
 
 def _due_ns(call: Operation) -> int | None:
-    deadline_s = call.arguments.get("deadline_s")
-    if not isinstance(deadline_s, int | float) or not 0 <= deadline_s < 1e9:
-        return None
-    return call.invoked.ts_ns + round(deadline_s * 1e9)
+    allowed_s = deadline_s(call)
+    return None if allowed_s is None else call.invoked.ts_ns + round(allowed_s * 1e9)
 
 
 def _late(call: Operation) -> bool:

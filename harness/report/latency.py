@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from harness.model.history import Operation
+from harness.report.requests import deadline_s
 from harness.report.scale import DurationScale, Tick, seconds
 from harness.report.text import one_line, plural
 
@@ -71,11 +72,11 @@ def latencies(calls: Sequence[Operation], end_ns: int) -> Latencies | None:
     """
     verbs: dict[str, list[_Call]] = {}
     for call in calls:
-        due_s = call.arguments.get("deadline_s")
-        if isinstance(due_s, int | float) and 0 < due_s < 1e9:
+        due_s = deadline_s(call)
+        if due_s:
             known_s = max(0.0, (end_ns - call.invoked.ts_ns) / 1e9)
             took_s = call.elapsed_s if call.elapsed_s is not None else max(known_s, due_s)
-            found = _Call(took_s=took_s, due_s=float(due_s), status=call.status)
+            found = _Call(took_s=took_s, due_s=due_s, status=call.status)
             verbs.setdefault(one_line(call.op, 16), []).append(found)
     if not verbs:
         return None

@@ -1,4 +1,4 @@
-"""Which call asked a probe for what it saw, and which one brought the reply: by the ids in the payloads."""
+"""What a journal says of the calls: when each was due, which one asked a probe, and which one brought the reply."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from harness.model import probe
 from harness.model.history import Event, History, Kind, Operation
 
 COMPLETIONS = frozenset({Kind.OK, Kind.FAIL, Kind.INFO})
+OBSERVATIONS = ("obs", "final")  # entries of a row that hold a probe's observation
+DEADLINE_MAX_S = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,14 @@ def operations(events: Sequence[Event]) -> tuple[Operation, ...]:
         if event.kind in COMPLETIONS or (event.kind is Kind.INVOKE and event.id is not None)
     ]
     return History(component="", setup={}, expect=(), events=tuple(sound)).operations
+
+
+def deadline_s(call: Operation) -> float | None:
+    """Within how many seconds a call had to end; None if its journal does not say, or nonsense."""
+    found = call.arguments.get("deadline_s")
+    if not isinstance(found, int | float) or not 0 <= found < DEADLINE_MAX_S:
+        return None
+    return float(found)
 
 
 def answered(events: Sequence[Event], calls: Sequence[Operation]) -> Iterable[Answered]:
@@ -55,7 +65,7 @@ def _asks(call: Operation) -> Iterable[int]:
 def _replies(call: Operation) -> Iterable[int]:
     rows = call.result.get("rows")
     for row in rows if isinstance(rows, list) else ():
-        for key in ("obs", "final"):
+        for key in OBSERVATIONS:
             entries = row.get(key) if isinstance(row, dict) else None
             try:
                 yield probe.decode(entries if isinstance(entries, list) else ()).action

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.model.selftest import BugSeen, RowSeen, Selftest
-from harness.model.verdict import Outcome
 from harness.report.matrix import Entry
+from harness.report.standing import QUIET
 
-QUIET = frozenset({Outcome.PASS, Outcome.UNSUPPORTED})
 UNTRIED = "no variant runs it"
 
 

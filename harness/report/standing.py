@@ -10,6 +10,7 @@ from harness.model.standing import DIFFERS, Standing, standing
 from harness.model.verdict import Outcome
 
 NOT_JUDGED = frozenset({Outcome.UNSUPPORTED, Outcome.HARNESS_ERROR})
+QUIET = frozenset({Outcome.PASS, Outcome.UNSUPPORTED})  # what needs no word of its own in a list
 
 MEANING: Mapping[Outcome, str] = {
     Outcome.PASS: "every checker that applies looked and found nothing wrong",

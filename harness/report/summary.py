@@ -9,14 +9,12 @@ from typing import Final
 from harness.model.run import CellResult, RunRecord
 from harness.model.selftest import BugSeen, Selftest
 from harness.model.standing import Standing, standing
-from harness.model.verdict import Outcome
 from harness.report.selftest import power_word, ranked
-from harness.report.standing import backend_ids, counts, differing, judged, row_name
+from harness.report.standing import QUIET, backend_ids, counts, differing, judged, row_name
 from harness.report.text import one_line, plural, printable
 
 ROWS_MAX = 60  # beyond it, rows in which every cell passed or is unsupported are only counted
 DIFFERING_MAX = 100
-QUIET = frozenset({Outcome.PASS, Outcome.UNSUPPORTED})
 REMARK: Final = {
     Standing.EXPECTED: "",
     Standing.LISTED: ", listed",

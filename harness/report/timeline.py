@@ -10,7 +10,7 @@ from harness.checkers.bounded_memory import SERIES
 from harness.model import probe
 from harness.model.history import Event, Kind, Operation
 from harness.report.comparison import told
-from harness.report.requests import operations
+from harness.report.requests import OBSERVATIONS, deadline_s, operations
 from harness.report.text import compact, one_line, pairs, plural
 
 LINES_MAX = 200
@@ -20,7 +20,6 @@ ARGUMENTS_MAX = 160
 COMPARED_MAX = 1_200
 RESULT_MAX = 320
 ROW_MAX = 160
-OBSERVATIONS = ("obs", "final")  # entries of a row that hold a probe's observation
 NOT_ARGUMENTS = frozenset({"deadline_s", "grace_s", "phase"})
 ALWAYS_SHOWN = frozenset({Kind.FAULT, Kind.NOTE})
 
@@ -107,9 +106,8 @@ def _operation_line(operation: Operation, start_ns: int, marks: Sequence[Event])
     compared = told(operation)
     hidden = NOT_ARGUMENTS if compared is None else NOT_ARGUMENTS | {"expected"}
     arguments = {k: v for k, v in operation.arguments.items() if k not in hidden}
-    deadline_s = _number(operation.arguments.get("deadline_s"))
-    elapsed_s = operation.elapsed_s
-    late = deadline_s is not None and elapsed_s is not None and elapsed_s > deadline_s
+    allowed_s, elapsed_s = deadline_s(operation), operation.elapsed_s
+    late = allowed_s is not None and elapsed_s is not None and elapsed_s > allowed_s
     return Line(
         events=operation.events,
         kind="operation",
@@ -118,7 +116,7 @@ def _operation_line(operation: Operation, start_ns: int, marks: Sequence[Event])
         op=one_line(operation.op, 60),
         arguments=pairs(arguments, ARGUMENTS_MAX),
         status=operation.status,
-        elapsed=_elapsed(elapsed_s, deadline_s),
+        elapsed=_elapsed(elapsed_s, allowed_s),
         late=late or operation.status == "open",
         result=_counted(operation, marks)
         or (_result(operation) if compared is None else one_line(compared, COMPARED_MAX)),
@@ -222,16 +220,12 @@ def _bounded(lines: Sequence[Line], cited: frozenset[int]) -> tuple[Line | Gap, 
     return tuple(shown)
 
 
-def _elapsed(elapsed_s: float | None, deadline_s: float | None) -> str:
+def _elapsed(elapsed_s: float | None, allowed_s: float | None) -> str:
     if elapsed_s is None:
-        return "" if deadline_s is None else f"open, of {_seconds(deadline_s)}"
+        return "" if allowed_s is None else f"open, of {_seconds(allowed_s)}"
     took = _seconds(elapsed_s)
-    return took if deadline_s is None else f"{took} of {_seconds(deadline_s)}"
+    return took if allowed_s is None else f"{took} of {_seconds(allowed_s)}"
 
 
 def _seconds(value: float) -> str:
     return f"{value * 1e3:.1f} ms" if abs(value) < 0.1 else f"{value:.2f} s"
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.model.history import Event, Kind
-from harness.report.requests import Answered, answered, operations
+from harness.report.requests import Answered, answered, deadline_s, operations
 from tests.unit.harness.report.journals import asynchronous, event, invoke
 
 
@@ -37,3 +37,9 @@ def test_rows_that_are_no_observations_bring_no_reply():
     events = asynchronous()
     events[4] = event(4, Kind.OK, "recv", 2, rows=[None, {"obs": "x"}, {"obs": [1.0]}, 3])
     assert joined(events)[0].replied is None
+
+
+def test_a_call_has_the_deadline_that_its_journal_gives_unless_that_is_nonsense():
+    given = [1, 0.5, 0, None, "soon", -1.0, 1e9, float("nan")]
+    calls = operations([invoke(n, "step", n, deadline_s=each) for n, each in enumerate(given)])
+    assert [deadline_s(call) for call in calls] == [1.0, 0.5, 0.0, None, None, None, None, None]
