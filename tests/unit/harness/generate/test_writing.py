@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.engine.loading import load, parse
+from harness.engine.loading import find, load, parse
 from harness.faults.payload import Raise, Stall
 from harness.generate import pool_scenarios, to_toml
 from harness.model.scenario import Expect, Expected, Heal, Placement, Scenario
@@ -17,7 +17,7 @@ from harness.ports.pool_verbs import Reset, Shutdown, Step
 from tests.unit.harness.generate.capabilities import EVERYTHING
 
 ROOT = Path(__file__).parents[4]
-FILES = sorted(p for p in ROOT.glob("scenarios/*/*.toml") if p.parent.name != "expected")
+FILES = find((ROOT / "scenarios",))
 
 
 def scenario(*steps, **rest) -> Scenario[Any, Any]:
