@@ -1,8 +1,10 @@
-"""README says what is so: its tables are those of the code, its scenario and its adapter work."""
+"""README says what is so: its tables are those of the code; its scenario, its adapter and its scripts work."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -21,6 +23,23 @@ def block(language: str, containing: str) -> str:
         b for b in re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL) if containing in b
     )
     return str(found)
+
+
+def run(script: str, directory: Path) -> str:
+    """What a script prints in a file of its own."""
+    path = directory / "script.py"
+    path.write_text(script)
+    done = subprocess.run(
+        [sys.executable, path],
+        cwd=directory,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_the_tables_are_what_the_code_has():
@@ -47,3 +66,16 @@ def test_the_smallest_adapter_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{tmp_path}")
     done = harness("backends", "check", "smallest:backend")
     assert done.code == 0, done.out
+
+
+def test_the_first_script_of_the_reference_runs(tmp_path: Path):
+    assert run(block("python", "rand_step"), tmp_path) == ""
+
+
+def test_the_curriculum_switches_every_env_without_a_worker_that_restarts(tmp_path: Path):
+    shown = run(block("python", "update_env_params"), tmp_path)
+    assert shown.splitlines() == [
+        "2.0 [1, 1, 1, 1]",
+        "5.0 [2, 2, 2, 2]",
+        "10.0 [3, 3, 3, 3]",
+    ]
