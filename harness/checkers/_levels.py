@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.checkers._rows import Row, rows_of
+from harness.checkers._shared import BUILDING_VERBS
 from harness.model import probe
 from harness.model.history import History, Kind, Operation
 
-BUILDING = frozenset({"replace", "rebuild", "build_anew"})
 STEPPING = frozenset({"step", "recv"})
 
 
@@ -70,7 +70,7 @@ class Levels:
         return self._envs.setdefault(env, Env(levels=frozenset({self._built_at})))
 
     def _completed(self, op: Operation) -> Iterator[Seen]:
-        if op.op in BUILDING:
+        if op.op in BUILDING_VERBS:
             self._built_at = int(op.arguments.get("level", self._built_at))
             self._envs.clear()
         elif op.op == "set_params":

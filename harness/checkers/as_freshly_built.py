@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from harness.checkers._levels import BUILDING
 from harness.checkers._rows import Row, rows_of
-from harness.checkers._shared import POOL, AnswerChecker, named
+from harness.checkers._shared import BUILDING_VERBS, POOL, AnswerChecker, named
 from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 
@@ -42,14 +41,17 @@ def check(history: History) -> Judgement:
 
 def _runs(history: History) -> Iterator[_Run]:
     """Runs at a level that all envs have, each from a reset of all to the next change."""
-    level, fresh = 0, True
+    built_at, fresh = 0, True
+    level: int | None = built_at  # None: some envs have another than the others
     run: _Run | None = None
     for op in history.operations:
-        if op.op in BUILDING or op.op == "set_params":
-            fresh = op.op in BUILDING
-            level = int(op.arguments.get("level", 0))
-            run = None
-        elif op.op == "reset" and op.status == "ok":
+        if op.op in BUILDING_VERBS:
+            built_at = int(op.arguments.get("level", built_at))
+            level, fresh, run = built_at, True, None
+        elif op.op == "set_params":
+            of_all = op.status == "ok" and len(op.arguments["envs"]) == history.setup["num_envs"]
+            level, fresh, run = int(op.arguments["level"]) if of_all else None, False, None
+        elif op.op == "reset" and op.status == "ok" and level is not None:
             run = _Run(level=level, fresh=fresh)
             yield run
         elif op.status != "ok" or op.op not in ("step", "recv"):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.checkers._levels import BUILDING
 from harness.checkers._rows import rows_of
-from harness.checkers._shared import POOL, AnswerChecker, named
+from harness.checkers._shared import BUILDING_VERBS, POOL, AnswerChecker, named
 from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 
@@ -36,7 +35,7 @@ def _around(history: History, change: Operation) -> tuple[dict[int, int], dict[i
     after: dict[int, int] = {}
     for op in history.operations:
         earlier = op.invoked.seq < change.invoked.seq
-        if op.op in BUILDING:
+        if op.op in BUILDING_VERBS:
             if not earlier:
                 break
             before.clear()

@@ -44,6 +44,29 @@ def test_a_pool_that_was_built_otherwise_is_no_evidence():
     assert CHECKER.check(both(level=3).history()).judged == 0
 
 
+def test_where_some_envs_were_changed_there_is_no_level_to_compare_at():
+    pool = LevelledPool()
+    pool.reset()
+    pool.set_params(2, 1)
+    pool.reset()
+    pool.step()
+    pool.build_anew(2)
+    pool.reset()
+    pool.step()
+    assert CHECKER.check(pool.history()).judged == 0
+
+
+def test_the_next_pool_is_built_as_the_one_before_it():
+    pool = both(level=3)
+    pool.recorder.call("rebuild")
+    pool.reset()
+    pool.step()
+    pool.set_params(0)
+    pool.reset()
+    pool.step()
+    assert texts(CHECKER.check(pool.history())) == []
+
+
 def test_it_applies_where_there_is_something_to_compare():
     assert CHECKER.applies(both().history())
     pool = LevelledPool()
