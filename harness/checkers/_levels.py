@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from harness.checkers._rows import Row, rows_of
 from harness.checkers._shared import BUILDING_VERBS
+from harness.checkers._walk import ANSWERING, ASKING, turns
 from harness.model import probe
-from harness.model.history import History, Kind, Operation
-
-STEPPING = frozenset({"step", "recv"})
+from harness.model.history import History, Operation
 
 
 @dataclass(slots=True)
@@ -57,14 +55,12 @@ class Levels:
 
     def seen(self) -> Iterator[Seen]:
         """Every level that a row or a read shows, in the order in which the driver learnt of them."""
-        invoked = {op.invoked.seq: op for op in self.history.operations}
-        completed = {op.completed.seq: op for op in self.history.operations if op.completed}
-        for event in self.history.of_kind(Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO):
-            if event.seq in invoked and invoked[event.seq].op in {"step", "send"}:
-                for env, action in enumerate(invoked[event.seq].arguments["actions"]):
+        for event, op in turns(self.history):
+            if event is not op.invoked:
+                yield from self._completed(op)
+            elif op.op in ASKING:
+                for env, action in enumerate(op.arguments["actions"]):
                     self._sent[int(action)] = self._env(env).levels
-            elif event.seq in completed:
-                yield from self._completed(completed[event.seq])
 
     def _env(self, env: int) -> Env:
         return self._envs.setdefault(env, Env(levels=frozenset({self._built_at})))
@@ -82,11 +78,11 @@ class Levels:
         elif op.op == "read_params" and op.status == "ok":
             for env, level in enumerate(op.result["levels"]):
                 yield self._look(op, env, int(level), self._env(env).levels)
-        elif op.op in STEPPING and op.status == "ok":
+        elif op.op in ANSWERING and op.status == "ok":
             for row in rows_of(op):
                 yield from self._stepped(op, row)
 
-    def _reset(self, envs: Any) -> None:
+    def _reset(self, envs: Iterable[int]) -> None:
         for env in envs:
             self._env(env).reset()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.checkers._rows import Row, rows_of
 from harness.checkers._shared import BUILDING_VERBS
-from harness.model.history import History, Kind, Operation
+from harness.model.history import Event, History, Operation
 from harness.model.probe import NO_ACTION, Observation
 
 ASKING = frozenset({"step", "send"})
@@ -77,6 +77,14 @@ class _Env:
         self.seen_seq = max(self.seen_seq, asked_seq)
 
 
+def turns(history: History) -> Iterator[tuple[Event, Operation]]:
+    """What the driver asked for and was told, in order, each with its operation."""
+    both = {op.invoked.seq: op for op in history.operations} | {
+        op.completed.seq: op for op in history.operations if op.completed is not None
+    }
+    return ((event, both[event.seq]) for event in history.events if event.seq in both)
+
+
 def moves(history: History) -> Iterator[Move]:
     """The moves of all envs, in the order in which the driver learnt of them."""
     return _Walk(history).moves()
@@ -86,10 +94,6 @@ class _Walk:
     def __init__(self, history: History) -> None:
         self._history = history
         self._same_step = history.properties.get("autoreset", "same_step") == "same_step"
-        self._by_invocation = {op.invoked.seq: op for op in history.operations}
-        self._by_completion = {
-            op.completed.seq: op for op in history.operations if op.completed is not None
-        }
         self._envs: dict[int, _Env] = {
             index: _Env() for index in range(int(history.setup.get("num_envs", 0)))
         }
@@ -97,11 +101,11 @@ class _Walk:
         self._blind = False  # an operation that never ended may still move any env
 
     def moves(self) -> Iterator[Move]:
-        for event in self._history.of_kind(Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO):
-            if event.kind is Kind.INVOKE:
-                self._invoked(self._by_invocation[event.seq])
-            elif event.seq in self._by_completion:
-                yield from self._completed(self._by_completion[event.seq])
+        for event, operation in turns(self._history):
+            if event is operation.invoked:
+                self._invoked(operation)
+            else:
+                yield from self._completed(operation)
 
     def _env(self, index: int) -> _Env:
         return self._envs.setdefault(index, _Env())
