@@ -39,6 +39,11 @@ def restarts(history: History) -> bool:
     return history.setup.get("on_worker_failure") == "restart"
 
 
+def resets_in_step(history: History) -> bool:
+    """Whether an env whose episode ended is reset within the step that ended it."""
+    return bool(history.properties.get("autoreset", "same_step") == "same_step")
+
+
 class AnswerChecker(Checker):
     """Judges what a backend answers.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.checkers._rows import Row, rows_of
-from harness.checkers._shared import BUILDING_VERBS
+from harness.checkers._shared import BUILDING_VERBS, resets_in_step
 from harness.model.history import Event, History, Operation
 from harness.model.probe import NO_ACTION, Observation
 
@@ -93,7 +93,7 @@ def moves(history: History) -> Iterator[Move]:
 class _Walk:
     def __init__(self, history: History) -> None:
         self._history = history
-        self._same_step = history.properties.get("autoreset", "same_step") == "same_step"
+        self._same_step = resets_in_step(history)
         self._envs: dict[int, _Env] = {
             index: _Env() for index in range(int(history.setup.get("num_envs", 0)))
         }

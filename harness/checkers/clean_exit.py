@@ -102,7 +102,7 @@ def _ignored(history: History, seen: Event) -> Iterator[Finding]:
 
 def _noise(history: History, seen: Event, leaves: list[Operation]) -> Iterator[Finding]:
     """More tracebacks than the one that the user is owed; faults of workers may print their own."""
-    if any(fault["fault"] != "signal_owner" for fault in history.faults):
+    if any(fault["fault"] not in LEAVING_FAULTS for fault in history.faults):
         return
     count = int(seen.data["stderr"]["tracebacks"])
     told = any(op.arguments["how"] in SPEAKING for op in leaves)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.checkers._rows import Row, rows_of
-from harness.checkers._shared import BUILDING_VERBS, POOL, AnswerChecker, named, restarts
+from harness.checkers._shared import (
+    BUILDING_VERBS,
+    POOL,
+    AnswerChecker,
+    named,
+    resets_in_step,
+    restarts,
+)
 from harness.checkers._transitions import Model
 from harness.checkers._walk import PassedOver, Restart, Transition, moves
 from harness.model.history import History, Operation
@@ -19,7 +26,7 @@ def check(history: History) -> Judgement:
     """Judge every answer of steps and resets, and every collected transition."""
     model = Model(
         horizon=int(history.setup["horizon"]),
-        same_step=history.properties.get("autoreset", "same_step") == "same_step",
+        same_step=resets_in_step(history),
         ends=str(history.setup.get("ends", "split")),
         restarts=restarts(history),
         levels=not history.verbs.isdisjoint({"set_params", "build_anew"}),

@@ -20,8 +20,8 @@ from harness.ports.checkers import Checker
 
 NAME = "failure_attributed"
 BROKEN = frozenset({"fail_transfer", "truncate_transfer", "unrebuildable_item"})
-LOST = frozenset({"tear_transfer", "cut_channel"})
-FAULTS = frozenset({"raise", "exit", "signal", "kill", "bad_weights", "bad_reply"}) | BROKEN | LOST
+DEADLY = frozenset({"exit", "signal", "kill", "tear_transfer", "cut_channel"})
+FAULTS = frozenset({"raise", "bad_weights", "bad_reply"}) | BROKEN | DEADLY
 
 MISMATCH = re.compile(r"shape|size|key|missing|unexpected|dtype|\btypes?\b", re.IGNORECASE)
 OPERATION = re.compile(
@@ -114,9 +114,7 @@ def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator
         case name if name in BROKEN and not _says_what_broke(history, report, markers):
             text = f"{told}: it carries neither the first cause ({', '.join(markers)}) nor says that the worker is gone"
             yield _finding(text, Contract.EQUIVALENCE, report)
-        case "exit" | "signal" | "kill" | "tear_transfer" | "cut_channel" if not _says_what_broke(
-            history, report, markers
-        ):
+        case name if name in DEADLY and not _says_what_broke(history, report, markers):
             text = f"{told}: it does not say that the worker died"
             yield _finding(text, Contract.EQUIVALENCE, report)
         case "bad_weights" | "bad_reply" if not (_raises(record, markers) or _tells(report)):

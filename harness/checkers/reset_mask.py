@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.checkers._shared import POOL, AnswerChecker, named
+from harness.checkers._shared import POOL, AnswerChecker, named, resets_in_step
 from harness.checkers._walk import PassedOver, Restart, Transition, moves
 from harness.model.history import Event, History, Kind, Operation
 from harness.model.verdict import Contract, Finding, Judgement
@@ -12,7 +12,7 @@ NAME = "reset_mask"
 
 def check(history: History) -> Judgement:
     """Judge each partial reset by its rows, by the envs' own counters, and by what they do next."""
-    same_step = history.properties.get("autoreset", "same_step") == "same_step"
+    same_step = resets_in_step(history)
     findings: list[Finding] = []
     for move in moves(history):
         if move.operation.op != "reset_where" and not isinstance(move, Transition):

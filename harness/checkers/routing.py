@@ -13,6 +13,7 @@ from harness.checkers._shared import (
     AnswerChecker,
     is_timeout,
     named,
+    resets_in_step,
     restarts,
 )
 from harness.model.history import Event, History, Kind, Operation
@@ -30,7 +31,7 @@ class _Router:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._same_step = history.properties.get("autoreset", "same_step") == "same_step"
+        self._same_step = resets_in_step(history)
         self._requests = Requests()
         self._observed: dict[int, Event] = {}
         self._operations = {op.invoked.seq: op for op in history.operations} | {
