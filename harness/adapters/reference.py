@@ -16,6 +16,7 @@ from harness.adapters.tensordict_weights import stamps
 from harness.payloads.tensordict_env import ENDS, PAYLOADS, STATISTICS_FRAMES, env_makers
 from harness.ports.backend import Backend, Hook, own_bound
 from harness.ports.pool import (
+    START_METHODS,
     Channel,
     ChannelEnd,
     Close,
@@ -38,7 +39,6 @@ from reference_impl.core import channel as channels
 from reference_impl.pool import AsyncEnvPool, Reinit
 from reference_impl.weights import MultiProcessWeightSyncScheme, PolicyWorkers
 
-_START_METHODS = frozenset({"fork", "spawn", "forkserver"})
 _PUBLIC = frozenset({"commands/owner/public", "results/owner/public"})
 _READER = frozenset({"commands/owner/reader", "results/owner/reader"})
 POOL_CAPABILITIES = PoolCapabilities(
@@ -46,7 +46,7 @@ POOL_CAPABILITIES = PoolCapabilities(
     setup={
         "transport": frozenset({"thread", "process"}),
         "stack": frozenset({"dense", "maybe_dense", "lazy"}),
-        "start_method": _START_METHODS,
+        "start_method": START_METHODS,
         "host": frozenset({"bare", "transformed", "collector"}),
         "payload": PAYLOADS,
         "ends": ENDS,
@@ -71,7 +71,7 @@ HOOKS = (
     Hook(target="reference_impl.core.channel:recv", transfer="get"),
 )
 WEIGHTS_CAPABILITIES = WeightsCapabilities(
-    setup={"scheme": frozenset({"copy"}), "start_method": _START_METHODS}
+    setup={"scheme": frozenset({"copy"}), "start_method": START_METHODS}
 )
 
 

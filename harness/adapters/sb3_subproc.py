@@ -6,12 +6,12 @@ from stable_baselines3.common.vec_env import SubprocVecEnv
 
 from harness.adapters._gymnasium_env import FLAT
 from harness.adapters._sb3 import backend_of
-from harness.ports.pool import PoolCapabilities
+from harness.ports.pool import START_METHODS, PoolCapabilities
 
 _CAPABILITIES = PoolCapabilities(
     verbs=frozenset({"send", "seed", "params_attribute", "params_method"}),
     setup={
-        "start_method": frozenset({"fork", "spawn", "forkserver"}),
+        "start_method": START_METHODS,
         "payload": FLAT | {"reward_array"},
     },
     transfers={"process": frozenset({"commands", "results"})},

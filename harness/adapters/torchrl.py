@@ -20,6 +20,7 @@ from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
 from harness.ports.backend import Backend, own_bound
 from harness.ports.param_verbs import PARAMS
 from harness.ports.pool import (
+    START_METHODS,
     Channel,
     ChannelEnd,
     Close,
@@ -163,9 +164,6 @@ class CollectorWeights:
         return [process.pid for process in self._collector.procs]
 
 
-_START_METHODS = frozenset({"fork", "spawn", "forkserver"})
-
-
 def _transfer_ends(pool: Any, channel: Channel, _: End) -> list[int]:
     """Results are read from pipes, commands written to them."""
     if channel == "results":
@@ -206,7 +204,7 @@ backend = Backend(
                 "transport": frozenset({"thread", "process"}),
                 "exchange": frozenset({"value", "slots", "auto"}),
                 "stack": frozenset({"dense", "maybe_dense", "lazy"}),
-                "start_method": _START_METHODS,
+                "start_method": START_METHODS,
                 "host": frozenset({"bare", "transformed", "collector"}),
                 "payload": PAYLOADS,
                 "ends": ENDS,
@@ -223,7 +221,7 @@ backend = Backend(
     ),
     weights=WeightsPort(
         capabilities=WeightsCapabilities(
-            setup={"scheme": frozenset({"copy", "shared"}), "start_method": _START_METHODS}
+            setup={"scheme": frozenset({"copy", "shared"}), "start_method": START_METHODS}
         ),
         make=_make_weights,
     ),

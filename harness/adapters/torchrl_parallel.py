@@ -12,7 +12,7 @@ from harness.adapters._torchrl_batched import USE_BUFFERS, backend_of, close
 from harness.adapters.tensordict_pool import Dialect
 from harness.payloads.tensordict_env import env_makers
 from harness.ports.backend import own_bound
-from harness.ports.pool import Channel, End, EnvFactory, PoolSetup
+from harness.ports.pool import START_METHODS, Channel, End, EnvFactory, PoolSetup
 
 _START_BOUND = 0.4  # of the deadline: what failed to start is waited for and ended after it
 
@@ -63,7 +63,7 @@ def _remarks(setup: PoolSetup, deadline_s: float) -> tuple[str, ...]:
 
 backend = backend_of(
     "torchrl_parallel",
-    {"start_method": frozenset({"fork", "spawn", "forkserver"})},
+    {"start_method": START_METHODS},
     Dialect(
         build=_build,
         worker_pids=_worker_pids,
