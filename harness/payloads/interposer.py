@@ -50,7 +50,7 @@ def install(hooks: Iterable[Hook], link: Link) -> None:
     Raises:
         ImportError: a hook names what is not there.
     """
-    interposer = Interposer(link)
+    interposer: Interposer | None = None
     for hook in hooks:
         module, _, path = hook.target.partition(":")
         *owners, name = path.split(".")
@@ -61,6 +61,7 @@ def install(hooks: Iterable[Hook], link: Link) -> None:
             raise ImportError(f"there is no {hook.target} to hook")
         original = getattr(owner, name)
         if not hasattr(original, "harness_hook"):
+            interposer = interposer or Interposer(link)
             setattr(owner, name, interposer.around(original, hook))
 
 

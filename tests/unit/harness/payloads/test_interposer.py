@@ -94,6 +94,15 @@ def test_what_is_hooked_already_is_not_hooked_again(line: Line, pipe: Pair):
     assert (len(line.asked), second.asked) == (1, [])
 
 
+def test_where_all_is_hooked_nothing_more_is_done_at_forks(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+):
+    registered: list[object] = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **given: registered.append(given))
+    install(MULTIPROCESSING, line)  # type: ignore[arg-type] # as much of a link as it needs
+    assert registered == []
+
+
 def test_a_dropped_item_does_not_arrive(line: Line, pipe: Pair):
     line.strike("drop_transfer")
     send(pipe[0], "lost", "next")
