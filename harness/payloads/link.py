@@ -146,9 +146,7 @@ class Link:
     def record_effect(self, role: str, spoilt: Spoilt) -> None:
         """Journal that the reply is spoilt and about to be handed over."""
         detail = f"the reply is spoilt: {spoilt.defect}"
-        self._journal(role).write(
-            "fault", "bad_reply", id=spoilt.fault, record="effect", detail=detail
-        )
+        self.tell(role, "bad_reply", spoilt.fault, "effect", detail=detail)
 
     def own_fds(self) -> set[int]:
         """The descriptors that links opened in this process: a census must not count them."""
@@ -163,28 +161,26 @@ class Link:
         said: dict[str, Any] = (
             {"marker": marker} if defect == "unpicklable" else {}
         )  # others raise nothing themselves
-        self._journal(role).write(
-            "fault", "bad_reply", id=fault, record="reached", worker=worker, **said
-        )
+        self.tell(role, "bad_reply", fault, "reached", worker=worker, **said)
         return Spoilt(fault=fault, defect=defect, marker=marker)
 
     def _obey(self, role: str, op: str, answer: dict[str, Any]) -> None:
         order = answer.get("order")
         if order not in ("raise", "exit", "signal"):
             return
-        journal, fault = self._journal(role), str(answer["fault"])
+        fault = str(answer["fault"])
         told = {"raise": "fail", "exit": "exit", "signal": "signal itself"}[order]
         marker = f"the probe was told to {told} ({fault}) in {op} of {role}"
         said: dict[str, Any] = {} if order == "signal" else {"marker": marker}
         worker = int(role.partition(":")[2] or 0)
-        journal.write("fault", order, id=fault, record="reached", worker=worker, **said)
+        self.tell(role, order, fault, "reached", worker=worker, **said)
         if order == "signal":
             _signal_here(int(answer["signal"]))
             return
         if answer.get("how") == "os_exit":
             os._exit(int(answer["code"]))
         if not answer["leaves"]:  # else the gate sees the process leave
-            journal.write("fault", order, id=fault, record="effect", detail=f"raised in {op}")
+            self.tell(role, order, fault, "effect", detail=f"raised in {op}")
         if order == "raise":
             raise ProbeError(marker)
         leaving = SystemExit(marker)
