@@ -11,6 +11,11 @@ from harness.model.scenario import Placement
 from harness.ports.faults import Stage
 
 
+def among_threads(setup: Mapping[str, Any], why: str) -> str | None:
+    """Why a fault cannot strike where workers are threads; None where they are processes."""
+    return None if setup.get("transport", "process") == "process" else why
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Common:
     """A fault that any backend can have, that is carried out by somebody else once armed, and heals by itself.

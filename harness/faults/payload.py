@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from harness.faults.common import Common, Gated
+from harness.faults.common import Common, Gated, among_threads
 from harness.model.gate import Exit as How
 from harness.model.gate import ReplyDefect
 from harness.model.scenario import Placement
@@ -41,9 +41,9 @@ class Exit(Gated):
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """A thread has no process of its own to leave."""
         del capabilities
-        if self.how == "sys_exit" or setup.get("transport", "process") == "process":
+        if self.how == "sys_exit":
             return None
-        return "os._exit in a worker that is a thread ends the whole process"
+        return among_threads(setup, "os._exit in a worker that is a thread ends the whole process")
 
     def arm(self, stage: Stage) -> None:
         """Have the gate give the order."""
@@ -82,8 +82,8 @@ class BadReply(Gated):
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """A thread pickles nothing, and only a dictionary has keys."""
         del capabilities
-        if self.defect == "unpicklable" and setup.get("transport", "process") == "thread":
-            return "nothing is pickled between threads"
+        if self.defect == "unpicklable":
+            return among_threads(setup, "nothing is pickled between threads")
         if self.defect == "missing_key" and setup.get("payload", "plain") != "nested":
             return "no key can be missing where an observation is one array"
         return None

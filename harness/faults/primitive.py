@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harness.faults.common import Common
+from harness.faults.common import Common, among_threads
 from harness.model.scenario import Placement
 from harness.ports.faults import Stage
 from harness.ports.pool import Channel, Close, End
@@ -82,9 +82,8 @@ class FillChannel(Common):
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """The backend has to say which descriptors the channel has; what threads share has no end."""
-        if setup.get("transport", "process") != "process":
-            return "what threads share is bounded by no pipe"
-        return uncounted(self.channel, setup, capabilities)
+        refused = among_threads(setup, "what threads share is bounded by no pipe")
+        return refused or uncounted(self.channel, setup, capabilities)
 
     def arm(self, stage: Stage) -> None:
         """Fill it now; the effect is that it takes no more."""

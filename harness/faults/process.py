@@ -7,16 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harness.faults.common import Common, Gated
+from harness.faults.common import Common, Gated, among_threads
 from harness.faults.primitive import undeclared
 from harness.model.scenario import Placement
 from harness.ports.faults import Stage
 
-
-def _unless_process(setup: Mapping[str, Any], what: str) -> str | None:
-    if setup.get("transport", "process") == "process":
-        return None
-    return f"a worker that is a thread cannot be {what} alone"
+_KILLED_ALONE = "a worker that is a thread cannot be killed alone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +30,7 @@ class Signal(Gated):
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """Threads die with the driver."""
         del capabilities
-        return _unless_process(setup, "killed")
+        return among_threads(setup, _KILLED_ALONE)
 
     def arm(self, stage: Stage) -> None:
         """Have the gate give the order."""
@@ -57,7 +53,7 @@ class Kill(Common):
         del capabilities
         if self.worker >= int(setup["num_envs"]):
             return f"there is no env {self.worker}"
-        return _unless_process(setup, "killed")
+        return among_threads(setup, _KILLED_ALONE)
 
     def arm(self, stage: Stage) -> None:
         """Strike at once."""
@@ -74,7 +70,7 @@ class Stop(Gated):
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """Threads stop with the driver."""
         del capabilities
-        return _unless_process(setup, "stopped")
+        return among_threads(setup, "a worker that is a thread cannot be stopped alone")
 
     def arm(self, stage: Stage) -> None:
         """Have the gate give the order."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from harness.faults.common import Common
+from harness.faults.common import Common, among_threads
 from harness.faults.primitive import uncounted
 from harness.ports.faults import Stage
 from harness.ports.pool import Channel
@@ -124,9 +124,8 @@ class _Pickled(Transfer):
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """What threads hand over is not bytes in a pipe."""
-        if setup.get("transport", "process") != "process":
-            return "what threads hand over is not bytes in a pipe"
-        return uncounted(self.channel, setup, capabilities)
+        refused = among_threads(setup, "what threads hand over is not bytes in a pipe")
+        return refused or uncounted(self.channel, setup, capabilities)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
