@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from harness.payloads import forms
+from harness.payloads.env import AroundProbe
 from harness.ports.param_verbs import SetParams
 from harness.ports.pool import EnvFactory, Floats
 
@@ -19,7 +20,7 @@ FLAT: frozenset[str] = frozenset({"plain", "scalar", "image", "huge", "special",
 ENDS: frozenset[str] = frozenset({"split", "truncated", "both", "by_turns"})
 
 
-class GymnasiumProbe(gymnasium.Env[Any, Floats]):
+class GymnasiumProbe(AroundProbe, gymnasium.Env[Any, Floats]):
     """Wraps a probe env."""
 
     def __init__(self, factory: EnvFactory) -> None:
@@ -36,23 +37,6 @@ class GymnasiumProbe(gymnasium.Env[Any, Floats]):
         """Observation, reward, terminated, truncated, info."""
         stepped = self._env.step(float(action[0]))
         return *stepped, self._env.info
-
-    @property
-    def level(self) -> int:
-        """The probe's level."""
-        return self._env.level
-
-    @level.setter
-    def level(self, level: int) -> None:
-        self._env.level = level
-
-    def set_level(self, level: int) -> None:
-        """Set it."""
-        self._env.set_level(level)
-
-    def get_level(self) -> int:
-        """Return it."""
-        return self._env.get_level()
 
     def close(self) -> None:
         """Close the probe env."""

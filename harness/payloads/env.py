@@ -14,7 +14,7 @@ from harness.payloads import forms, spoiling
 from harness.payloads.interposer import install
 from harness.payloads.link import Link, SilentLink, Spoilt
 from harness.ports.backend import Hook
-from harness.ports.pool import Ends, Payload
+from harness.ports.pool import Ends, Payload, ProbeEnv
 
 DRAWS = 2**53  # exact in JSON, and too many for two draws to be equal by chance
 
@@ -135,6 +135,29 @@ class CountingEnv:
             self._reused = fresh
         np.copyto(self._reused, fresh)
         return self._reused
+
+
+class AroundProbe:
+    """The part of an env of whatever form around one probe env that reads and sets the probe's level."""
+
+    _env: ProbeEnv
+
+    @property
+    def level(self) -> int:
+        """The probe's level."""
+        return self._env.level
+
+    @level.setter
+    def level(self, level: int) -> None:
+        self._env.level = level
+
+    def set_level(self, level: int) -> None:
+        """Set it."""
+        self._env.set_level(level)
+
+    def get_level(self) -> int:
+        """Return it."""
+        return self._env.get_level()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from torchrl.data import Binary, Bounded, Composite, Unbounded
 from torchrl.envs import Compose, EnvBase, ObservationNorm, StepCounter, TransformedEnv
 
 from harness.payloads import forms
+from harness.payloads.env import AroundProbe
 from harness.ports.pool import EnvFactory, ProbeEnv
 
 GROUPS = ("left", "right")
@@ -31,7 +32,7 @@ ENDS: frozenset[str] = frozenset({"split", "truncated", "both", "by_turns"})
 _DONES = ("done", "terminated", "truncated")
 
 
-class TensorDictProbe(EnvBase):
+class TensorDictProbe(AroundProbe, EnvBase):
     """Wraps a probe env: `observation` in its form, `action` float32 [1], `reward` float32 [1]."""
 
     def __init__(self, factory: EnvFactory) -> None:
@@ -54,23 +55,6 @@ class TensorDictProbe(EnvBase):
     def _tell(self, tensordict: TensorDictBase | None) -> None:
         """Tell the probe env the first-level keys of what this one was given."""
         self._env.given([] if tensordict is None else [str(key) for key in tensordict.keys()])  # noqa: SIM118 - a TensorDict is no dict
-
-    @property
-    def level(self) -> int:
-        """The probe's level."""
-        return self._env.level
-
-    @level.setter
-    def level(self, level: int) -> None:
-        self._env.level = level
-
-    def set_level(self, level: int) -> None:
-        """Set it."""
-        self._env.set_level(level)
-
-    def get_level(self) -> int:
-        """Return it."""
-        return self._env.get_level()
 
     def close(self, *, raise_if_closed: bool = True) -> None:
         """Close the probe env with this one."""
