@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.adapters import gymnasium
-from harness.ports.pool import Batch, Floats, PoolCapabilities
+from harness.ports.pool import Batch, Floats
 from tests.backends.serial import SerialPool, backend_over
 
 
@@ -76,13 +76,6 @@ no_close = backend_over(NoClose, "no_close")
 no_autoreset = backend_over(NoAutoreset, "no_autoreset")
 
 
-def _declaring(transport: str, name: str) -> object:
-    found = backend_over(SerialPool, name)
-    assert found.pool is not None
-    capabilities = PoolCapabilities(setup={"transport": frozenset({transport})})
-    return replace(found, pool=replace(found.pool, capabilities=capabilities))
-
-
 def _claiming(name: str, **declared: Any) -> object:
     found = backend_over(SerialPool, name)
     assert found.pool is not None
@@ -111,5 +104,5 @@ no_transfers = _claiming("no_transfers", transfers={"thread": frozenset({"result
 bad_transport = _claiming("bad_transport", transfers={"threads": frozenset({"results"})})
 bad_write = _claiming("bad_write", writes_input=frozenset({"nxt"}))
 bad_autoreset = _claiming("bad_autoreset", autoreset="samestep")
-misspelt = _declaring("threads", "misspelt")
-claims_processes = _declaring("process", "claims_processes")
+misspelt = backend_over(SerialPool, "misspelt", "threads")
+claims_processes = backend_over(SerialPool, "claims_processes", "process")

@@ -6,20 +6,10 @@ import multiprocessing
 import os
 import tempfile
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from harness.ports.backend import Backend
-from harness.ports.pool import (
-    Batch,
-    EnvFactory,
-    Floats,
-    Pool,
-    PoolCapabilities,
-    PoolPort,
-    PoolSetup,
-)
+from harness.ports.pool import Batch, EnvFactory, Floats, Pool, PoolSetup
+from tests.backends import serial
 
 FORK = multiprocessing.get_context("fork")
 
@@ -86,14 +76,7 @@ class ForkingPool:
         return self._received()
 
     def _received(self) -> Batch:
-        rows: list[Any] = [end.recv() for end, _ in self.pipes]
-        return Batch(
-            env_index=range(len(rows)),
-            observation=np.stack([row[0] for row in rows]),
-            reward=np.array([row[1] for row in rows], dtype=np.float32),
-            terminated=np.array([row[2] for row in rows]),
-            truncated=np.array([row[3] for row in rows]),
-        )
+        return serial.batch_of([end.recv() for end, _ in self.pipes])
 
     def close(self) -> None:
         for end, _ in self.pipes:
@@ -107,10 +90,7 @@ class ForkingPool:
 
 def backend_over(pool: type[Pool], name: str) -> Backend:
     """A backend whose pool is built by a class."""
-    capabilities = PoolCapabilities(setup={"transport": frozenset({"process"})})
-    return Backend(
-        name=name, version=lambda: "1", pool=PoolPort(capabilities=capabilities, make=pool)
-    )
+    return serial.backend_over(pool, name, "process")
 
 
 backend = backend_over(ForkingPool, "forking")

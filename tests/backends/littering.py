@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 
-from harness.ports.backend import Backend
-from harness.ports.pool import PoolCapabilities, PoolPort
-from tests.backends.serial import SerialPool
+from tests.backends.serial import SerialPool, backend_over
 
 
 class _Litters(SerialPool):
@@ -18,10 +16,4 @@ class _Litters(SerialPool):
         os.close(tempfile.mkstemp(prefix="litter-", dir=beside)[0])
 
 
-backend = Backend(
-    name="littering",
-    version=lambda: "1",
-    pool=PoolPort(
-        capabilities=PoolCapabilities(setup={"transport": frozenset({"thread"})}), make=_Litters
-    ),
-)
+backend = backend_over(_Litters, "littering")

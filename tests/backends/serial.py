@@ -6,6 +6,8 @@ It needs no torch, so that tests of the engine are quick, and it is what hostile
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -36,20 +38,13 @@ class SerialPool:
 
     def step(self, actions: Floats) -> Batch:
         rows = [env.step(action) for env, action in zip(self.envs, actions, strict=True)]
-        final = np.stack([row[0] for row in rows])
-        observation = final.copy()
+        stepped = batch_of(rows)
+        observation = np.array(stepped.observation)
         for i, (_, _, terminated, truncated) in enumerate(rows):
             if terminated or truncated:
                 observation[i] = self.envs[i].reset()
-        return Batch(
-            env_index=range(len(self.envs)),
-            observation=observation,
-            action=actions,
-            reward=np.array([row[1] for row in rows], dtype=np.float32),
-            terminated=np.array([row[2] for row in rows]),
-            truncated=np.array([row[3] for row in rows]),
-            final_observation=final,
-        )
+        final = stepped.observation
+        return replace(stepped, observation=observation, action=actions, final_observation=final)
 
     def close(self) -> None:
         for env in self.envs:
@@ -60,9 +55,20 @@ class SerialPool:
         return []
 
 
-def backend_over(pool: type[Pool], name: str) -> Backend:
+def batch_of(rows: Sequence[Any]) -> Batch:
+    """What all envs answered: of each its observation, reward, terminated, truncated."""
+    return Batch(
+        env_index=range(len(rows)),
+        observation=np.stack([row[0] for row in rows]),
+        reward=np.array([row[1] for row in rows], dtype=np.float32),
+        terminated=np.array([row[2] for row in rows]),
+        truncated=np.array([row[3] for row in rows]),
+    )
+
+
+def backend_over(pool: type[Pool], name: str, transport: str = "thread") -> Backend:
     """A backend whose pool is built by a class."""
-    capabilities = PoolCapabilities(setup={"transport": frozenset({"thread"})})
+    capabilities = PoolCapabilities(setup={"transport": frozenset({transport})})
     port = PoolPort(capabilities=capabilities, make=pool)
     return Backend(name=name, version=lambda: "1", pool=port)
 

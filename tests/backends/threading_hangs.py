@@ -9,18 +9,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from harness.ports.backend import Backend
-from harness.ports.pool import (
-    Batch,
-    EnvFactory,
-    Floats,
-    Pool,
-    PoolCapabilities,
-    PoolPort,
-    PoolSetup,
-)
+from harness.ports.pool import Batch, EnvFactory, Floats, PoolSetup
+from tests.backends.serial import backend_over, batch_of
 
 HOURS = 3600.0
 
@@ -68,14 +58,7 @@ class ThreadingPool:
         return self._received()
 
     def _received(self) -> Batch:
-        rows: list[Any] = [results.get() for results in self.results]
-        return Batch(
-            env_index=range(len(rows)),
-            observation=np.stack([row[0] for row in rows]),
-            reward=np.array([row[1] for row in rows], dtype=np.float32),
-            terminated=np.array([row[2] for row in rows]),
-            truncated=np.array([row[3] for row in rows]),
-        )
+        return batch_of([results.get() for results in self.results])
 
     def close(self) -> None:
         for commands in self.commands:
@@ -111,14 +94,7 @@ class ThreadGone(ThreadingPool):
         return index == 1 and sys.exit(3)
 
 
-def _backend(pool: type[Pool], name: str) -> Backend:
-    capabilities = PoolCapabilities(setup={"transport": frozenset({"thread"})})
-    return Backend(
-        name=name, version=lambda: "1", pool=PoolPort(capabilities=capabilities, make=pool)
-    )
-
-
-thread_in_a_lock = _backend(ThreadInALock, "thread_in_a_lock")
-thread_sleeps = _backend(ThreadSleeps, "thread_sleeps")
-thread_spins = _backend(ThreadSpins, "thread_spins")
-thread_gone = _backend(ThreadGone, "thread_gone")
+thread_in_a_lock = backend_over(ThreadInALock, "thread_in_a_lock")
+thread_sleeps = backend_over(ThreadSleeps, "thread_sleeps")
+thread_spins = backend_over(ThreadSpins, "thread_spins")
+thread_gone = backend_over(ThreadGone, "thread_gone")
