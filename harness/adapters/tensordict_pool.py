@@ -17,7 +17,7 @@ from tensordict.nn import TensorDictModuleBase
 from torchrl.collectors import Collector
 from torchrl.envs import Compose, RewardSum, SerialEnv, StepCounter, TransformedEnv
 
-from harness.adapters.tensordict_entries import Entries, SerialEntries
+from harness.adapters.tensordict_entries import MARK, Entries, SerialEntries
 from harness.adapters.tensordict_rows import layout_of, tensors
 from harness.model import probe
 from harness.payloads.tensordict_env import env_makers
@@ -196,7 +196,7 @@ class TensorDictPool:
     def send(self, actions: Floats) -> None:
         """Send `step_and_maybe_reset` to every env of the bare pool."""
         request = self._with_actions(actions)
-        request.set("env_index", NonTensorStack(*range(self._children)))
+        request.set(MARK, NonTensorStack(*range(self._children)))
         self._pool.async_step_and_maybe_reset_send(request)
 
     def recv(self, *, min_get: int, timeout_s: float | None) -> Batch:
@@ -350,7 +350,7 @@ def _alike(root: Any) -> Any:
 
 def _children(rows: Any, silent: Sequence[int] = ()) -> list[int]:
     """What the pool says which children these are; without a word, `silent`, or all in order."""
-    said = rows.get("env_index", None)
+    said = rows.get(MARK, None)
     if said is None:
         return list(silent or range(rows.shape[0]))
     one_a_child = np.asarray(said.tolist()).reshape(rows.shape[0], -1)

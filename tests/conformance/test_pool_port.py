@@ -49,13 +49,16 @@ class Case:
     def channels(self) -> frozenset[str]:
         return self.capabilities.channels.get(self.transport, frozenset())
 
-    def make(self, link: Any, horizon: int = 4) -> Any:
+    def make(self, link: Any, horizon: int = 4, *, twin: bool = False) -> Any:
         setup = port.PoolSetup(num_envs=NUM_ENVS, horizon=horizon, transport=self.transport)
         factories = [
             CountingEnvFactory(env_index=i, base_horizon=horizon, link=link)
             for i in range(NUM_ENVS)
         ]
-        return pool_port(self.backend).make(setup, factories, DEADLINE_S)
+        found = pool_port(self.backend)
+        build = found.twin if twin else found.make
+        assert build is not None
+        return build(setup, factories, DEADLINE_S)
 
 
 CASES = [
@@ -241,15 +244,8 @@ def test_what_an_entry_point_takes_and_gives_is_described(pool):
 
 @declaring("compare_step")
 def test_a_backend_that_is_compared_has_a_twin_that_returns_the_same_entries(case, pool):
-    twin_of = pool_port(case.backend).twin
-    assert twin_of is not None
+    twin = case.make(SilentLink(), twin=True)
     everyone = np.ones(NUM_ENVS, dtype=np.bool_)
-    setup = port.PoolSetup(num_envs=NUM_ENVS, transport=case.transport)
-    factories = [
-        CountingEnvFactory(env_index=i, base_horizon=setup.horizon, link=SilentLink())
-        for i in range(NUM_ENVS)
-    ]
-    twin: Any = twin_of(setup, factories, DEADLINE_S)
     mark = {case.capabilities.mark} - {""}
     found, expected = (
         each.enter("reset", actions(0), everyone, overwrite=False).returned for each in (pool, twin)
