@@ -14,6 +14,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from harness.engine.usage import UsageError
 from harness.model.run import CellResult
+from harness.model.scenario import row_of
 from harness.model.standing import Standing, standing
 from harness.model.verdict import Outcome
 
@@ -126,7 +127,7 @@ def write(cells: Iterable[CellResult], backend: str, expires: str) -> str:
         racy = len(cell.listed) > 1 and cell.outcome in cell.listed
         if cell.outcome in (Outcome.PASS, Outcome.UNSUPPORTED) and not racy:
             continue
-        name = cell.id.rpartition("@")[0]
+        name = row_of(cell.id)
         reason = cell.expected_reason or cell.reason
         outcome = list(cell.listed) if racy else cell.outcome.value
         lines = {"cell": name, "outcome": outcome, "reason": reason, "expires": expires}

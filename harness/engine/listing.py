@@ -11,6 +11,7 @@ from harness.engine.components import COMPONENTS
 from harness.engine.loading import Loaded
 from harness.engine.plan import Options, jobs_of
 from harness.engine.servers import Column
+from harness.model.scenario import row_of
 
 
 def everything(scenarios: Sequence[Loaded], backends: Sequence[str]) -> str:
@@ -33,7 +34,7 @@ def for_backend(scenarios: Sequence[Loaded], column: Column) -> str:
     """Which rows a backend can run, and how many more each thing that it does not declare would unlock."""
     options = Options(backends=(column.wanted.name,))
     jobs = jobs_of(scenarios, [column], options, Path(), 1.0)
-    lines = [job.blank.id.rpartition("@")[0] for job in jobs if job.unsupported is None]
+    lines = [row_of(job.blank.id) for job in jobs if job.unsupported is None]
     missing = Counter(job.unsupported for job in jobs if job.unsupported is not None)
     head = f"{column.info.id}: can run {len(lines)} of {len(jobs)} rows"
     unlock = [

@@ -20,7 +20,7 @@ from harness.engine.components import COMPONENTS, Component
 from harness.engine.places import is_scenario
 from harness.engine.sense import check
 from harness.engine.usage import UsageError, shown
-from harness.model.scenario import Expect, Heal, Phase, Placement, Row, Scenario, cell_id
+from harness.model.scenario import Expect, Heal, Phase, Placement, Row, Scenario, row_id
 
 KINDS = ("do", "fault", "heal", "phase")
 UNKNOWN_KEY = "unexpected_keyword_argument"  # pydantic's name for it
@@ -45,8 +45,8 @@ class Loaded:
         return COMPONENTS[self.scenario.component]
 
     def row_id(self, row: Row[Any]) -> str:
-        """What names this row on any backend: a cell's id without one."""
-        return cell_id(self.component.name, self.name, row.key, "").removesuffix("@")
+        """What names this row on any backend."""
+        return row_id(self.component.name, self.name, row.key)
 
     def row_ids(self) -> tuple[str, ...]:
         """Those of all rows."""

@@ -147,7 +147,7 @@ def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
         seed=options.seed,
         properties=column.capabilities.get(component.name, {}),
     )
-    known = listed.get(cell.rpartition("@")[0])
+    known = listed.get(loaded.row_id(row))
     blank = CellResult(
         id=cell,
         scenario=shown(loaded.path).as_posix(),

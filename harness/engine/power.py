@@ -9,14 +9,10 @@ from statistics import median
 from harness.engine.components import COMPONENTS
 from harness.model.planted import Caught
 from harness.model.run import CellResult
+from harness.model.scenario import row_of
 from harness.model.selftest import RowSeen
 
 CELL_S = 0.1  # what a cell costs beside its own run: starting it, judging it
-
-
-def row_of(cell: str) -> str:
-    """A cell's id without its backend."""
-    return cell.rpartition("@")[0]
 
 
 def is_clean(row: str) -> bool:

@@ -6,11 +6,12 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 
 from harness.engine.loader import resolve
-from harness.engine.power import cover, is_clean, power_of, row_of
+from harness.engine.power import cover, is_clean, power_of
 from harness.engine.supervisor import Job
 from harness.engine.usage import UsageError
 from harness.model.planted import Caught, PlantedBug
 from harness.model.run import CellResult, RunRecord
+from harness.model.scenario import row_of
 from harness.model.selftest import BugSeen, Selftest
 from harness.model.verdict import FAILURES, Contract, Outcome
 

@@ -119,6 +119,16 @@ def _shown(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def row_id(component: str, name: str, row: str) -> str:
+    """`pool/closed_result_channel[exchange=slots,transport=process]`: the row on any backend."""
+    return f"{component}/{name}[{row}]"
+
+
 def cell_id(component: str, name: str, row: str, backend: str) -> str:
     """`pool/closed_result_channel[exchange=slots,transport=process]@torchrl-0.14.1`."""
-    return f"{component}/{name}[{row}]@{backend}"
+    return f"{row_id(component, name, row)}@{backend}"
+
+
+def row_of(cell: str) -> str:
+    """A cell's id without its backend."""
+    return cell.rpartition("@")[0]

@@ -37,7 +37,7 @@ def test_a_listed_cell_names_the_script_that_shows_it(path: Path):
 
 
 def test_each_listed_cell_exists():
-    rows = {name for path in find((ROOT / "scenarios",)) for name in load(path).row_ids()}
+    rows = {row for loaded in map(load, find((ROOT / "scenarios",))) for row in loaded.row_ids()}
     listed = {entry["cell"] for path in EXPECTED for entry in entries(path)}
     assert not listed - rows
 

@@ -15,7 +15,7 @@ AGAIN = "take the smoke.toml that `harness selftest` leaves in its run's directo
 
 
 def test_each_row_of_the_selection_exists():
-    rows = {name for path in find((SCENARIOS,)) for name in load(path).row_ids()}
+    rows = {row for loaded in map(load, find((SCENARIOS,))) for row in loaded.row_ids()}
     assert {each.row for each in CHOSEN} - rows == set(), AGAIN
 
 

@@ -13,7 +13,6 @@ from harness.checkers import CHECKERS
 from harness.engine.loader import backend_of
 from harness.engine.loading import find, load
 from harness.model.planted import PlantedBug
-from harness.model.scenario import cell_id
 from harness.planted.catalogue import PLANTED
 
 SCENARIOS = Path(__file__).parents[4] / "scenarios"
@@ -22,11 +21,7 @@ each_bug = pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.name)
 
 @pytest.fixture(scope="module")
 def rows() -> frozenset[str]:
-    return frozenset(
-        cell_id(loaded.component.name, loaded.name, row.key, "").removesuffix("@")
-        for loaded in map(load, find((SCENARIOS,)))
-        for row in loaded.scenario.rows()
-    )
+    return frozenset(row for loaded in map(load, find((SCENARIOS,))) for row in loaded.row_ids())
 
 
 def test_no_two_bugs_have_one_name():
