@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from harness.checkers.bounded_memory import MARKS_MIN
-from harness.engine.components import Component
+from harness.engine.components import COMPONENTS, Component
 from harness.engine.usage import UsageError, shown
 from harness.model.scenario import Heal, Scenario
 from harness.ports.entries import Compare
@@ -136,7 +137,6 @@ def _check_possible(scenario: Scenario[Any, Any], where: object) -> None:
 
 def _check_matrix(scenario: Scenario[Any, Any], component: Component, where: object) -> None:
     known = [field.name for field in fields(component.setup)]
-    validate = TypeAdapter(component.setup).validate_json
     for key, values in scenario.matrix.items():
         if key not in known:
             problem = f"no such setup key {shown(key)}, must be one of {', '.join(known)}"
@@ -145,10 +145,16 @@ def _check_matrix(scenario: Scenario[Any, Any], component: Component, where: obj
             raise UsageError(where, f"matrix.{key}", "a list of at least one value, got []")
         for value in values:
             try:
-                validate(json.dumps({key: value}), strict=True)
+                _setup_form(component.name).validate_json(json.dumps({key: value}), strict=True)
             except ValidationError as error:
                 problem = str(error.errors()[0]["msg"])
                 raise UsageError(where, f"matrix.{key}", f"{problem}, got {shown(value)}") from None
+
+
+@functools.cache
+def _setup_form(component: str) -> TypeAdapter[Any]:
+    """Validates a component's setup; it takes longer to make than a file takes to read."""
+    return TypeAdapter(COMPONENTS[component].setup)
 
 
 def _check_steps(scenario: Scenario[Any, Any], component: Component, where: object) -> None:
