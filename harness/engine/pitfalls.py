@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from harness.checkers.bounded_memory import MARKS_MIN
 from harness.checkers.idle_when_blocked import SECONDS_MIN
 from harness.engine.meter import SETTLE_S
 from harness.engine.usage import UsageError
@@ -15,8 +16,8 @@ def check(scenario: Scenario[Any, Any], where: object) -> None:
     """Refuse what could show nothing; `where` names the scenario in errors.
 
     Raises:
-        UsageError: a wait is too short to be measured, a fault can never strike, or nothing comes
-            after the faults.
+        UsageError: a wait is too short to be measured, a fault can never strike, growth is looked
+            for in too few marks, or nothing comes after the faults.
     """
     for i, step in enumerate(scenario.steps):
         for_s = getattr(step, "for_s", 0.0)
@@ -26,6 +27,10 @@ def check(scenario: Scenario[Any, Any], where: object) -> None:
         if _is_spent(step, scenario.steps[:i]):
             problem = "a fault before it strikes the same, and this one never does"
             raise UsageError(where, f"steps[{i}]", problem)
+    marks = [i for i, step in enumerate(scenario.steps) if getattr(step, "do", None) == "mark"]
+    if 0 < len(marks) < MARKS_MIN:
+        problem = f"growth is judged from {MARKS_MIN} marks, the scenario has {len(marks)}"
+        raise UsageError(where, f"steps[{marks[0]}].do", problem)
     faults = [step for step in scenario.steps if hasattr(step, "fault")]
     if scenario.expect.outcomes == (Expected.RECOVERS,) and faults and not _ends(scenario.steps):
         problem = "recovers needs a heal, or a phase converge, after which calls are judged"

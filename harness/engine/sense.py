@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from harness.checkers.bounded_memory import MARKS_MIN
 from harness.engine.components import COMPONENTS, Component
 from harness.engine.usage import UsageError, shown
 from harness.model.scenario import Heal, Scenario
@@ -92,10 +91,6 @@ def _check_order(scenario: Scenario[Any, Any], where: object) -> None:
                 if not 1 <= step.min_get <= sent:
                     problem = f"from 1 to what was sent before, {sent}, got {step.min_get}"
                     raise UsageError(where, f"steps[{i}].min_get", problem)
-    marks = [i for i, step in enumerate(scenario.steps) if getattr(step, "do", None) == "mark"]
-    if 0 < len(marks) < MARKS_MIN:
-        problem = f"growth is judged from {MARKS_MIN} marks, the scenario has {len(marks)}"
-        raise UsageError(where, f"steps[{marks[0]}].do", problem)
 
 
 def _check_comparisons(scenario: Scenario[Any, Any], where: object) -> None:

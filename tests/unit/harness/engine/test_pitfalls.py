@@ -27,6 +27,11 @@ def read(*steps: dict[str, Any], **more: Any) -> None:
         ([{"do": "idle", "for_s": 0.5}], {}, "steps[1].for_s: at least 1.2"),
         ([STALL, RAISE], {}, "steps[2]: a fault before it strikes the same"),
         ([RAISE, {"do": "step"}], {"expect": RECOVERS}, "expect.outcome: recovers needs a heal"),
+        (
+            [{"do": "mark"}] * 2,
+            {},
+            "steps[1].do: growth is judged from 3 marks, the scenario has 2",
+        ),
     ],
 )
 def test_what_could_show_nothing_is_refused(
@@ -43,6 +48,7 @@ def test_what_could_show_nothing_is_refused(
         ([STALL, {**RAISE, "at": {**AT, "k": 2}}], {}),
         ([STALL, {"do": "step"}, RAISE, {"do": "step"}], {}),
         ([RAISE, {"do": "step"}, {"phase": "converge"}, {"do": "reset"}], {"expect": RECOVERS}),
+        ([{"do": "mark"}] * 3, {}),
         ([{**RAISE, "id": "f"}, {"do": "step"}, {"heal": "f"}], {"expect": RECOVERS}),
     ],
 )

@@ -19,7 +19,6 @@ do = "reset"
 [[steps]]
 do = "shutdown"
 """
-TWO_MARKS = '[[steps]]\ndo = "mark"\n' * 2
 
 NONSENSE = {
     "a second pool that is closed and was not opened": (
@@ -58,11 +57,6 @@ NONSENSE = {
         '[[steps]]\nfault = "kill"',
         "got 'kill' in row transport=thread",
     ),
-    "marks that are too few to tell": (
-        "",
-        TWO_MARKS,
-        "steps[1].do: growth is judged from 3 marks, the scenario has 2",
-    ),
     "a key in setup and matrix": (
         '[setup]\ntransport = "thread"\n[matrix]\ntransport = ["process"]',
         "",
@@ -97,7 +91,6 @@ SENSE = {
         "",
         '[[steps]]\ndo = "recv"\nmin_get = 9\nrefusable = true',
     ),
-    "three marks": ("", TWO_MARKS + '[[steps]]\ndo = "mark"'),
     "what needs a channel that a backend may declare": (
         "",
         '[[steps]]\nfault = "close_channel"\nchannel = "results"',
