@@ -17,8 +17,8 @@ import click
 from harness.engine import adapter_check, components, doctor, expectations, listing, selftest
 from harness.engine import smoke as selection
 from harness.engine.loading import Loaded, find, load, schema
-from harness.engine.places import SMOKE
-from harness.engine.plan import SCENARIOS, Options, registered
+from harness.engine.places import EXPECTED, SCENARIOS, SMOKE, around
+from harness.engine.plan import Options, registered
 from harness.engine.power import cover
 from harness.engine.runs import columns_of, judge_again, new_directory, run
 from harness.engine.usage import UsageError
@@ -131,10 +131,10 @@ def _options(
 def _expected_beside(loaded: Sequence[Loaded]) -> Path:
     """Lists of known outcomes lie in `expected` beside the component's directory."""
     for each in loaded:
-        beside = each.path.parent.parent / "expected"
+        beside = around(each.path) / EXPECTED
         if beside.is_dir():
             return beside
-    return SCENARIOS / "expected"
+    return SCENARIOS / EXPECTED
 
 
 def _run(

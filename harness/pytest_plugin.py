@@ -193,9 +193,10 @@ class _Bench:
         return result
 
     def _job(self, loaded: Loaded, row: str, backend: str) -> Job:
+        from harness.engine.places import EXPECTED, around
         from harness.engine.plan import jobs_of
 
-        expected = loaded.path.parent.parent / "expected"
+        expected = around(loaded.path) / EXPECTED
         options = replace(self._options, backends=(backend,), rows=(row,), expected=expected)
         root = Path(tempfile.mkdtemp(dir=self._root))
         (job,) = jobs_of([loaded], [self._column(backend)], options, root, self._scale)

@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.engine import expectations
 from harness.engine.loading import Loaded
+from harness.engine.places import EXPECTED, SCENARIOS
 from harness.engine.request import CellRequest
 from harness.engine.servers import Column, Wanted
 from harness.engine.supervisor import Job
@@ -26,7 +27,6 @@ from harness.model.verdict import Outcome
 
 REGISTERED = "harness.backends"
 PLANTED = "harness.planted"
-SCENARIOS = Path("scenarios")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Options:
     seed: int = 0
     time_scale: float | None = None
     budget_s: float | None = None
-    expected: Path = SCENARIOS / "expected"
+    expected: Path = SCENARIOS / EXPECTED
     rows: tuple[str, ...] = field(default=())
     only: frozenset[str] | None = None
 

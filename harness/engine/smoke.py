@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from harness.engine.places import SMOKE
+from harness.engine.places import SMOKE, around
 from harness.engine.usage import UsageError
 from harness.model.selftest import RowSeen
 
@@ -74,7 +74,7 @@ def beside(scenarios: Iterable[Path]) -> Path:
     Raises:
         UsageError: no selection lies beside any of them.
     """
-    places = dict.fromkeys(path.parent.parent / SMOKE for path in scenarios)
+    places = dict.fromkeys(around(path) / SMOKE for path in scenarios)
     found = next((path for path in places if path.is_file()), None)
     if found is None:
         raise UsageError("--smoke", "", f"there is no {' or '.join(map(str, places))}")
