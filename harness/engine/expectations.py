@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, assert_never
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from harness.engine.tables import tables
 from harness.engine.usage import UsageError
 from harness.model.run import CellResult
 from harness.model.scenario import row_of
@@ -56,13 +56,9 @@ def load(directory: Path, backend: str, version: str) -> Expectations:
     path = directory / f"{backend}.toml"
     if not path.exists():
         return {}
-    try:
-        plain = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(path, "", f"not valid TOML: {error}") from error
     return {
         each.cell: each
-        for each in _validated(plain, path)
+        for each in _validated(tables(path), path)
         if _numbers(version) < _numbers(each.expires)
     }
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from harness.engine import pitfalls
 from harness.engine.components import COMPONENTS, Component
 from harness.engine.places import is_scenario
 from harness.engine.sense import check
+from harness.engine.tables import tables
 from harness.engine.usage import UsageError, shown
 from harness.model.scenario import Expect, Heal, Phase, Placement, Row, Scenario, row_id
 
@@ -60,11 +60,9 @@ def load(path: Path) -> Loaded:
         UsageError: it cannot be read, or says something that makes no sense.
     """
     try:
-        plain = tomllib.loads(path.read_text(encoding="utf-8"))
+        plain = tables(path)
     except OSError as error:
         raise UsageError(path, "", error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(path, "", f"not valid TOML: {error}") from error
     return Loaded(path=path, scenario=parse(plain, path))
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from harness.engine.places import SMOKE, around
+from harness.engine.tables import tables
 from harness.engine.usage import UsageError
 from harness.model.selftest import RowSeen
 
@@ -54,11 +53,9 @@ def read(path: Path) -> tuple[Chosen, ...]:
         UsageError: it is not there, or says something that makes no sense.
     """
     try:
-        plain: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        plain = tables(path)
     except OSError as error:
         raise UsageError(path, "", f"no smoke selection: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(path, "", f"not valid TOML: {error}") from error
     form = TypeAdapter(tuple[Chosen, ...], config=ConfigDict(extra="forbid"))
     try:
         return form.validate_json(json.dumps(plain.get("rows", [])), strict=True)

@@ -51,6 +51,13 @@ def test_an_outcome_that_there_is_not_is_refused(tmp_path: Path, outcome: str):
         loaded(tmp_path, outcome)
 
 
+@pytest.mark.parametrize("text", [b"cells = [", b"\xff"], ids=["TOML", "UTF-8"])
+def test_what_is_no_toml_is_refused(tmp_path: Path, text: bytes):
+    (tmp_path / "some.toml").write_bytes(text)
+    with pytest.raises(UsageError, match=r"some\.toml: not valid TOML"):
+        load(tmp_path, "some", "1")
+
+
 @pytest.mark.parametrize("outcome", [Outcome.HANG, Outcome.PASS])
 def test_a_list_that_is_written_anew_keeps_what_a_race_decides(outcome: Outcome):
     cell = sample.cell(sample.CLOSED, "", sample.TORCHRL, outcome)
