@@ -8,7 +8,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from harness.engine.gates import GateClient
+from harness.engine.gate_client import GateClient
 
 HELD_S = 0.005  # far longer than the lock is free
 

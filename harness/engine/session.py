@@ -19,7 +19,7 @@ from harness.engine import census, holdings, striking
 from harness.engine.aside import Aside
 from harness.engine.components import Component
 from harness.engine.cycles import Cycle
-from harness.engine.gates import GateClient
+from harness.engine.gate_client import GateClient
 from harness.engine.interrupts import record_interrupts
 from harness.engine.leaving import Leaving, Way
 from harness.engine.loader import backend_of
