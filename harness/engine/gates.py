@@ -26,6 +26,7 @@ from harness.model.plain import from_plain
 from harness.payloads.link import Journal
 from harness.ports.clock import now_ns
 
+WATCH_S = 1.0  # how often there is a look at least
 POLL_S = 0.01  # how often a process that was told to stop itself is looked at
 
 
@@ -111,7 +112,7 @@ class GateServer:
 
     def watch(self) -> float:
         """Signal and continue who is due, see whose time has come; within how many s to look again."""
-        soon = self._strikes.send_due()
+        self._strikes.send_due()
         for armed in self._rules:
             peer = armed.stopping
             if peer is not None and census.state(peer.pid) in ("T", "t"):
@@ -120,9 +121,8 @@ class GateServer:
                 if armed.open:
                     self._continue(armed)
         self._meters = [meter for meter in self._meters if not meter.look()]
-        soonest_s = min((meter.due_s for meter in self._meters), default=1.0)
-        polled = POLL_S if any(armed.stopping for armed in self._rules) else min(1.0, soonest_s)
-        return polled if soon is None else min(polled, soon)
+        polled_s = POLL_S if any(armed.stopping for armed in self._rules) else WATCH_S
+        return min(polled_s, self._strikes.due_s, *(meter.due_s for meter in self._meters))
 
     def _register(self, listener: socket.socket, callback: Callable[[], None]) -> None:
         self._selector.register(listener, selectors.EVENT_READ, callback)

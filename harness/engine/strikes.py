@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from dataclasses import dataclass
@@ -50,14 +51,18 @@ class Strikes:
         strike = Strike(fault=fault, signal=number, target=target, where=where, due_ns=due_ns)
         self._planned.append(strike)
 
-    def send_due(self) -> float | None:
-        """Send what is due; in how many s something is again, None: never."""
+    @property
+    def due_s(self) -> float:
+        """In how many s something is to be sent; infinity if nothing is planned."""
+        soonest_ns = min((each.due_ns for each in self._planned), default=math.inf)
+        return max(0.0, (soonest_ns - now_ns()) / 1e9)
+
+    def send_due(self) -> None:
+        """Send what is due."""
         due = [each for each in self._planned if each.due_ns <= now_ns()]
         self._planned = [each for each in self._planned if each not in due]
         for each in due:
             self._send(each)
-        soonest = min((each.due_ns for each in self._planned), default=None)
-        return None if soonest is None else max(0.0, (soonest - now_ns()) / 1e9)
 
     def driver_gone(self, code: int, *, finished: bool = False) -> bool:
         """Take note of how the driver ended; whether one of the signals ended it.
