@@ -19,7 +19,7 @@ from typing import Any
 
 from harness.engine import census
 from harness.engine.meter import Meter
-from harness.engine.strikes import Strikes
+from harness.engine.owner_signals import OwnerSignals
 from harness.engine.transfers import Transfers
 from harness.model.gate import GateRule, TransferRule
 from harness.model.plain import from_plain
@@ -76,7 +76,7 @@ class GateServer:
         self._journal = journal
         self._rules: list[_Rule] = []
         self._meters: list[Meter] = []
-        self._strikes = Strikes(journal)
+        self._owner_signals = OwnerSignals(journal)
         self._transfers = Transfers()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind("\0" + address[1:] if address.startswith("@") else address)
@@ -86,11 +86,11 @@ class GateServer:
     @property
     def driver(self) -> int:
         """The driver's pid, 0 before there is one."""
-        return self._strikes.driver
+        return self._owner_signals.driver
 
     @driver.setter
     def driver(self, pid: int) -> None:
-        self._strikes.driver = pid
+        self._owner_signals.driver = pid
 
     def fileno(self) -> int:
         """The listening socket's descriptor."""
@@ -101,7 +101,7 @@ class GateServer:
         for armed in self._rules:
             if armed.rule.target is not None:
                 self._release(armed.rule.fault)
-        return self._strikes.driver_gone(code, finished=finished)
+        return self._owner_signals.driver_gone(code, finished=finished)
 
     def close(self) -> None:
         """Answer nobody any more; what is still held was held to the end."""
@@ -112,7 +112,7 @@ class GateServer:
 
     def watch(self) -> float:
         """Signal and continue who is due, see whose time has come; within how many s to look again."""
-        self._strikes.send_due()
+        self._owner_signals.send_due()
         for armed in self._rules:
             peer = armed.stopping
             if peer is not None and census.state(peer.pid) in ("T", "t"):
@@ -122,7 +122,7 @@ class GateServer:
                     self._continue(armed)
         self._meters = [meter for meter in self._meters if not meter.look()]
         polled_s = POLL_S if any(armed.stopping for armed in self._rules) else WATCH_S
-        return min(polled_s, self._strikes.due_s, *(meter.due_s for meter in self._meters))
+        return min(polled_s, self._owner_signals.due_s, *(meter.due_s for meter in self._meters))
 
     def _register(self, listener: socket.socket, callback: Callable[[], None]) -> None:
         self._selector.register(listener, selectors.EVENT_READ, callback)
@@ -178,7 +178,7 @@ class GateServer:
         elif "wait_held" in message:
             self._wait_held(peer, str(message["wait_held"]))
         elif "signal_owner" in message:
-            self._strikes.plan(**message["signal_owner"], where="between two calls")
+            self._owner_signals.plan(**message["signal_owner"], where="between two calls")
         else:
             self._ask(peer, message)
 
@@ -213,7 +213,7 @@ class GateServer:
             armed.held.append((peer, now_ns()))
             if rule.target is not None:
                 where = f"{rule.after_s:g} s after {role} came to its {rule.op}, and is held there"
-                self._strikes.plan(rule.fault, rule.signal, rule.target, where, rule.after_s)
+                self._owner_signals.plan(rule.fault, rule.signal, rule.target, where, rule.after_s)
             else:
                 worker = int(role.partition(":")[2] or 0)
                 self._record("hold", rule.fault, "reached", f"{role} in {rule.op}", worker=worker)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from harness.engine import census, holdings, striking
+from harness.engine import census, holdings, transfer_rules
 from harness.engine.aside import Aside
 from harness.engine.components import Component
 from harness.engine.cycles import Cycle
@@ -311,13 +311,13 @@ class Session:
     def arm_transfer(self, fault: TransferFault) -> None:
         """Have the k-th transfer from now struck, in whichever process it happens."""
         num_envs = int(self.request.setup["num_envs"])
-        rule = striking.rule_of(fault, self.subject(), self._pairs, num_envs)
+        rule = transfer_rules.rule_of(fault, self.subject(), self._pairs, num_envs)
         self.gate.arm_transfer(rule)
 
     def fill_channel(self, channel: str, worker: int) -> int:
         """Fill the owner's way to a worker; how many bytes that took."""
         subject: Any = self.subject()
-        return striking.fill(subject.transfer_ends(channel, "owner")[worker])
+        return transfer_rules.fill(subject.transfer_ends(channel, "owner")[worker])
 
     def drop_in_cycle(self, closing: Sequence[Closable]) -> None:
         """Leave the backend's object in a cycle whose first finalizer closes these."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.engine.striking import fill, rule_of
+from harness.engine.transfer_rules import fill, rule_of
 from harness.engine.transfers import Transfers
 from harness.faults.transfer import DelayTransfer, DropTransfer
 from harness.model.gate import TransferRule

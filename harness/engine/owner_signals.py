@@ -31,7 +31,7 @@ class Strike:
     due_ns: int
 
 
-class Strikes:
+class OwnerSignals:
     """What is planned and what was sent, with its records."""
 
     def __init__(self, journal: Journal) -> None:
