@@ -39,6 +39,10 @@ class PoolSession(Session):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        found = backend_of(self.request.adapter).pool
+        assert found is not None
+        self._port = found
+        self._setup = from_plain(port.PoolSetup, self.request.setup)
         self._held = Held()
         self._twin: Twin | None = None
 
@@ -48,7 +52,7 @@ class PoolSession(Session):
 
     def open(self) -> None:
         """Build the pool over probe envs."""
-        match self.request.setup["built"]:
+        match self._setup.built:
             case "in_a_thread":
                 in_second_thread(self._open)
             case "among_threads" if self._busy is None:
@@ -62,7 +66,7 @@ class PoolSession(Session):
 
     def _made(self, pool: str) -> Any:
         """A pool whose envs call themselves `pool:INDEX`."""
-        setup = from_plain(port.PoolSetup, self.request.setup)
+        setup = self._setup
         factories = [
             shaped(
                 setup.factory,
@@ -82,10 +86,9 @@ class PoolSession(Session):
         ]
         closing = [verb.within_s for verb in self.request.verbs() if verb.do in CLOSING]
         deadline_s = min(closing, default=5.0) * self.request.time_scale
-        found = backend_of(self.request.adapter).pool
-        assert found is not None
-        made = found.make(setup, factories, deadline_s)
-        missing = [name for name in port.methods_of(found.capabilities) if not hasattr(made, name)]
+        made = self._port.make(setup, factories, deadline_s)
+        wanted = port.methods_of(self._port.capabilities)
+        missing = [name for name in wanted if not hasattr(made, name)]
         if missing:
             cls, names = type(made), ", ".join(missing)
             raise TypeError(
@@ -102,18 +105,16 @@ class PoolSession(Session):
 
     def arguments(self, verb: Any) -> dict[str, Any]:
         """Actions are request ids: no two of a cell are the same."""
-        num_envs = int(self.request.setup["num_envs"])
+        num_envs = self._setup.num_envs
         match verb:
             case verbs.Step() | verbs.Send():
-                first = self._actions
-                self._actions += num_envs
-                return {"actions": list(range(first, first + num_envs)), **_refusable(verb)}
+                return {"actions": self._next_actions(), **_refusable(verb)}
             case verbs.Reset():
                 return _refusable(verb)
             case verbs.ResetWhere():
                 return {"mask": list(verb.mask), **_refusable(verb)}
             case Compare():
-                return self._compared(verb, num_envs)
+                return self._compared(verb)
             case verbs.Recv():
                 wanted = verb.min_get or num_envs
                 return {"timeout_s": verb.timeout_s, "min_get": wanted, **_refusable(verb)}
@@ -127,6 +128,11 @@ class PoolSession(Session):
                 return {"thread": True}
             case _:
                 return {}
+
+    def _next_actions(self) -> list[int]:
+        first = self._actions
+        self._actions += self._setup.num_envs
+        return list(range(first, self._actions))
 
     def execute(self, verb: Any) -> None:
         """Run a verb once; a pool that is rebuilt has been used before."""
@@ -209,22 +215,17 @@ class PoolSession(Session):
         if digests:
             self.journal.write("observe", "held", digests=digests)
 
-    def _compared(self, verb: Compare, num_envs: int) -> dict[str, Any]:
+    def _compared(self, verb: Compare) -> dict[str, Any]:
         """The arguments of a comparison, with what the serial twin returns: it is never behind."""
-        first = self._actions
-        self._actions += num_envs
-        actions = list(range(first, first + num_envs))
-        mask = [True] * num_envs if verb.mask is None else list(verb.mask)
+        actions = self._next_actions()
+        mask = [True] * self._setup.num_envs if verb.mask is None else list(verb.mask)
         if self._twin is None:
-            found = backend_of(self.request.adapter).pool
-            assert found is not None
-            setup = from_plain(port.PoolSetup, self.request.setup)
-            self._twin = Twin(found, setup, self.request.time_scale)
+            self._twin = Twin(self._port, self._setup, self.request.time_scale)
         expected = self._twin.expected(verb, _floats(actions), np.array(mask, dtype=np.bool_))
         return {"entry": verb.entry, "mask": mask, "actions": actions, "expected": expected}
 
     def _received(self, batch: port.Batch) -> dict[str, Any]:
-        result = rows(batch, self.request.setup.get("payload", "plain"))
+        result = rows(batch, self._setup.payload)
         return {**result, **self._held.take(batch)}
 
     def _release(self) -> dict[str, Any]:
