@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from harness.engine import census
@@ -51,28 +52,27 @@ def complete_open(journal: Journal, written: bytes, code: int, *, killed: bool) 
 
 def finished(written: bytes) -> bool:
     """Whether the driver had come to the end of the scenario, by what is in the journal."""
-    for line in written.splitlines():
-        try:
-            event = json.loads(line)
-            if event["kind"] == "note" and event["op"] == "finished":
-                return True
-        except (ValueError, KeyError, TypeError):
-            continue  # whoever wrote that is not ours
-    return False
+    return any((kind, op) == ("note", "finished") for kind, op, _ in _events(written))
 
 
 def _open(written: bytes) -> dict[int, str]:
     found: dict[int, str] = {}
+    for kind, op, request in _events(written):
+        if kind == "invoke":
+            found[request] = op
+        elif kind in ("ok", "fail", "info"):
+            found.pop(request, None)
+    return found
+
+
+def _events(written: bytes) -> Iterator[tuple[str, str, int]]:
+    """Kind, operation and request of each event; the request is 0 where there is none."""
     for line in written.splitlines():
         try:
             event = json.loads(line)
-            if event["kind"] == "invoke":
-                found[event["id"]] = event["op"]
-            elif event["kind"] in ("ok", "fail", "info"):
-                found.pop(event["id"], None)
+            yield str(event["kind"]), str(event["op"]), int(event["id"] or 0)
         except (ValueError, KeyError, TypeError):
             continue  # whoever wrote that is not ours; the judge says what it makes of it
-    return found
 
 
 class Survivors:
