@@ -171,7 +171,7 @@ def _announce(record: RunRecord, root: Path) -> None:
     words = ", ".join(f"{n} {o.value}" for o, n in counts.items() if n) or "no cells"
     listed = sum(cell.outcome in cell.listed for cell in record.cells)
     click.echo(f"{words}; {listed} as listed")
-    if not any(cell.outcome is not Outcome.UNSUPPORTED for cell in record.cells):
+    if expectations.nothing_judged(record.cells):
         click.echo("nothing was judged: no backend declares what these rows need")
     for cell in record.cells:
         where = standing(cell)

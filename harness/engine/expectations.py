@@ -86,6 +86,11 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
+def nothing_judged(cells: Iterable[CellResult]) -> bool:
+    """Whether no backend could run any of the cells, or there are none."""
+    return all(cell.outcome is Outcome.UNSUPPORTED for cell in cells)
+
+
 def exit_code(cells: Iterable[CellResult], *, strict: bool = False) -> int:
     """0 all as expected; 1 worse; 2 inconclusive, or nothing judged; 3 the harness failed; 3 > 1 > 2.
 
@@ -95,7 +100,7 @@ def exit_code(cells: Iterable[CellResult], *, strict: bool = False) -> int:
     """
     cells = list(cells)
     codes = {_code(cell, strict=strict) for cell in cells}
-    if all(cell.outcome is Outcome.UNSUPPORTED for cell in cells):
+    if nothing_judged(cells):
         codes.add(2)
     return next((code for code in (3, 1, 2) if code in codes), 0)
 
