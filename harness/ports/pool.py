@@ -1,5 +1,8 @@
 """The port of an env pool: what the author of a pool adapter has to read, with `Backend` in `backend.py`.
 
+Who declares `compare_...` or `params_...` reads `entries.py` or `param_verbs.py` too; `pool_verbs.py` and
+`leave.py` are for who writes scenarios.
+
 An adapter translates between this vocabulary and its backend's. It never repairs what the backend
 does: a wrong reset mask or a lost reward must reach the judge as they are.
 """
@@ -251,7 +254,7 @@ class PoolCapabilities:
     """What a backend's pool can do; the rest is UNSUPPORTED in its column, with this as the reason.
 
     Attributes:
-        verbs: what it has of `OPTIONAL`.
+        verbs: what it has of `OPTIONAL` in `pool_verbs.py`.
         setup: accepted values of each setup key; a key that is left out accepts its default only.
         channels: by transport, channel ends that can be closed, as `results/owner/reader`.
         transfers: by transport, channels whose transfers can be counted.
@@ -277,7 +280,7 @@ class PoolCapabilities:
     writes_input: frozenset[Writes] = frozenset()
 
 
-ALWAYS = ("reset", "step", "close", "worker_pids")  # methods of every pool
+METHODS = ("reset", "step", "close", "worker_pids")  # of every pool
 
 
 def methods_of(capabilities: PoolCapabilities) -> tuple[str, ...]:
@@ -288,7 +291,7 @@ def methods_of(capabilities: PoolCapabilities) -> tuple[str, ...]:
     named += ["read_params"] if {"params_attribute", "params_method"} & capabilities.verbs else []
     named += ["channel"] if any(capabilities.channels.values()) else []
     named += ["transfer_ends"] if any(capabilities.transfers.values()) else []
-    return tuple(dict.fromkeys((*ALWAYS, *named)))
+    return tuple(dict.fromkeys((*METHODS, *named)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
