@@ -10,8 +10,7 @@ from typing import Any
 
 from harness.engine import census, watchdog
 from harness.engine.diagnosis import Diagnosis, Witness, diagnose
-from harness.engine.request import CellRequest
-from harness.engine.session import grace_s
+from harness.engine.request import CellRequest, grace_s
 from harness.model.history import Hang
 from harness.ports.clock import now_ns
 

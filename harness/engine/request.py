@@ -13,6 +13,11 @@ from harness.ports.faults import Fault
 PROTOCOL = 1
 
 
+def grace_s(deadline_s: float) -> float:
+    """How much later than its deadline a call may return and still be late rather than hung."""
+    return max(2.0, deadline_s / 2)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRequest:
     """One row of one scenario on one backend.

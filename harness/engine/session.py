@@ -1,6 +1,6 @@
 """Interprets a scenario inside the driver: calls, faults, and a journal of both.
 
-A session knows no component; its subclasses run the verbs. It is also the `Stage` that faults act on.
+A session knows no component; its subclasses run the verbs. What faults act on is its stage.
 """
 
 from __future__ import annotations
@@ -11,39 +11,28 @@ import os
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from harness.engine import census, holdings, transfer_rules
-from harness.engine.aside import Aside
+from harness.engine import census, holdings
 from harness.engine.components import Component
-from harness.engine.cycles import Cycle
 from harness.engine.gate_client import GateClient
 from harness.engine.interrupts import record_interrupts
 from harness.engine.leaving import Leaving, Way
 from harness.engine.loader import backend_of
-from harness.engine.request import CellRequest
-from harness.engine.scarcity import Shortages
-from harness.model.gate import GateRule, Target
+from harness.engine.request import CellRequest, grace_s
+from harness.engine.stage import SessionStage
 from harness.model.scenario import Heal, Phase
-from harness.payloads.ends import Pairs
 from harness.payloads.interposer import MULTIPROCESSING, install
 from harness.payloads.link import Journal, Link
 from harness.ports.backend import Hook
 from harness.ports.clock import Deadline, pause
-from harness.ports.faults import Closable, Fault, Record, TransferFault
+from harness.ports.faults import Fault
 from harness.ports.leave import Leave
 
 TEXT_MAX = 4000  # characters of a message or traceback that are kept
 RELEASE_S = 5.0  # how long finalizers of what was closed, or never closed, may take
 SETTLE_S = 2.0  # how long what was closed may take to be gone
-STRUCK_S = 2.0  # how long a signal that was asked for may take to come
-
-
-def grace_s(deadline_s: float) -> float:
-    """How much later than its deadline a call may return and still be late rather than hung."""
-    return max(2.0, deadline_s / 2)
 
 
 class Session:
@@ -56,16 +45,13 @@ class Session:
         self.component = component
         self.link = link
         self.journal = Journal(link.journal, "driver")
-        self.gate = self._gate_client()
+        self.gate = self.gate_client()
         self._own_shm = own_shm
         self._requests = itertools.count(1)
         self._hits: Counter[str] = Counter()
         self._armed: list[Fault] = []
         self._phase: str | None = None
-        self._cycle: Cycle | None = None
-        self._asides: list[Aside] = []
-        self._pairs = Pairs()
-        self.shortages = Shortages(self.record, own_shm=own_shm)
+        self.stage = SessionStage(self, own_shm=own_shm)
         verbs = request.verbs()
         self._leaves = bool(verbs) and verbs[-1].do == "leave"
         self._failed: BaseException | None = None  # what the last failed call raised, if needed
@@ -92,6 +78,12 @@ class Session:
         """The backend's object."""
         raise NotImplementedError
 
+    def spoil_next_send(self, fault: str, defect: str) -> None:
+        """Have the next send carry weights that the worker cannot apply; only a component that sends can."""
+        raise NotImplementedError(
+            f"{self.component.name} sends nothing to spoil: {fault}, {defect}"
+        )
+
     def after_call(self) -> None:
         """Look at what a call may have changed beside what it returned."""
 
@@ -103,9 +95,9 @@ class Session:
             gc.disable()  # the scenario says when garbage is collected
         hooks = self.hooks()
         if hooks:
-            self._pairs.watch()
+            self.stage.watch_pairs()
             install(hooks, self.link)
-        record_interrupts(self.request.faults(), self)
+        record_interrupts(self.request.faults(), self.stage)
         opening = census.take(self._own_fds(), own_shm=self._own_shm)
         self.journal.write("census", "opening", **opening)
         steps = self.request.steps
@@ -115,10 +107,8 @@ class Session:
         if self.call("construct", self.request.setup["start_within_s"], {}, self._construct):
             for step in steps[len(ahead) :]:
                 self._step(step)
-        for aside in self._asides:
-            aside.end()
-        self._asides.clear()
-        self.shortages.end_all()
+        self.stage.end_asides()
+        self.stage.shortages.end_all()
         self._settle(opening)
         self.journal.write("note", "finished")
 
@@ -128,7 +118,8 @@ class Session:
             return ()
         return (*MULTIPROCESSING, *backend_of(self.request.adapter).hooks)
 
-    def _gate_client(self) -> GateClient:
+    def gate_client(self) -> GateClient:
+        """A line to the gate, for one thread."""
         return GateClient(self.link.gate, self.link.hold_s)
 
     def _construct(self) -> dict[str, Any]:
@@ -142,16 +133,15 @@ class Session:
             self._phase = step.phase
             self.journal.write("note", "phase", phase=step.phase)
         elif isinstance(step, Heal):
-            next(f for f in self.request.faults() if f.id == step.heal).heal(self)
+            next(f for f in self.request.faults() if f.id == step.heal).heal(self.stage)
         elif hasattr(step, "fault"):
             self._armed.append(step)
-            step.arm(self)
+            step.arm(self.stage)
         elif step.do == "leave":
             self._leave(step)
         else:
             for _ in range(getattr(step, "times", 1)):
-                for aside in self._asides:
-                    aside.wait()
+                self.stage.before_step()
                 self.execute(step)
 
     def execute(self, verb: Any) -> None:
@@ -165,8 +155,7 @@ class Session:
         """Make a verb's call; one that is not a step of the scenario is not counted among them."""
         arguments = self.arguments(verb)
         self.call(verb.do, verb.within_s, arguments, lambda: self.perform(verb, arguments))
-        if self._cycle is not None:
-            self._cycle.forget()
+        self.stage.forget_interruption()
 
     def call(
         self,
@@ -208,8 +197,7 @@ class Session:
 
     def _leave(self, verb: Leave) -> NoReturn:
         """Leave for real: the guardian, which outlives this process, says when it is gone."""
-        for aside in self._asides:
-            aside.end()
+        self.stage.end_asides()
         self._hits[verb.do] += 1
         self._strike(verb.do, "before")
         setattr(sys.modules["__main__"], "session", self)  # noqa: B010 - no module has it
@@ -227,7 +215,7 @@ class Session:
             if at is None or at.role != "driver" or at.op != op or at.edge != edge:
                 continue
             if at.k == self._hits[op]:
-                fault.fire(self)
+                fault.fire(self.stage)
 
     def _settle(self, opening: dict[str, Any]) -> None:
         """Take the closing census once things are as they were, or will not be any more."""
@@ -248,120 +236,14 @@ class Session:
         return {}
 
     def _own_fds(self) -> set[int]:
-        gates = (self.gate, *(aside.gate for aside in self._asides))
-        return (
-            self.link.own_fds()
-            | {fd for gate in gates for fd in gate.own_fds()}
-            | {self.journal.fd}
-        )
+        fds = self.link.own_fds() | self.gate.own_fds() | self.stage.own_fds()
+        return fds | {self.journal.fd}
 
     def mark(self) -> None:
         """Journal what every process of the cell holds by now."""
         gc.collect()
         own = os.getppid()  # the guardian: all of the cell are its descendants
         self.journal.write("census", "mark", **holdings.take(own, own_shm=self._own_shm))
-
-    # What faults may do: the `Stage` of the port.
-
-    def record(self, fault: str, record: Record, detail: str = "", **data: Any) -> None:
-        """Journal one of a fault's records."""
-        name = next((f.fault for f in self.request.faults() if f.id == fault), "fault")
-        self.journal.write("fault", name, id=fault, record=record, detail=detail, **data)
-
-    def arm_gate(self, rule: GateRule) -> None:
-        """Have a sequence point give an order."""
-        self.gate.arm(replace(rule, after_s=rule.after_s * self.request.time_scale))
-
-    def release_gate(self, fault: str) -> None:
-        """Let probes that this fault holds go on."""
-        self.gate.release(fault)
-
-    def attend_hold(self, fault: str, verb: Any, bound_s: float) -> None:
-        """Once a probe is held, run `verb` in a second thread; release the probe after that."""
-
-        def tell(ended: bool) -> None:  # noqa: FBT001 - one fact
-            how = "had ended" if ended else "was still running"
-            self.record(fault, "effect", f"{verb.do} {how} while the probe was held")
-
-        deadline_s = verb.within_s * self.request.time_scale
-        self._asides.append(
-            Aside(
-                self._gate_client(),
-                fault,
-                lambda: self.execute(verb),
-                tell,
-                hold_s=bound_s * self.request.time_scale,
-                end_s=deadline_s + grace_s(deadline_s),
-            )
-        )
-
-    def signal_owner(self, fault: str, number: int, target: Target) -> None:
-        """Have the guardian send a signal here and now, between two calls."""
-        try:
-            self.gate.signal_owner(fault, number, target)
-            pause(STRUCK_S)  # whom it ends does not come to the end of this
-        except KeyboardInterrupt:
-            return  # a trainer that catches it between two calls
-
-    def channel_ends(self, channel: str, end: str, how: str) -> Sequence[Closable]:
-        """The backend's ends of a channel."""
-        ends: Sequence[Closable] = self.subject().channel(channel, end, how)  # type: ignore[attr-defined] # a declared capability
-        return ends
-
-    def arm_transfer(self, fault: TransferFault) -> None:
-        """Have the k-th transfer from now struck, in whichever process it happens."""
-        num_envs = int(self.request.setup["num_envs"])
-        rule = transfer_rules.rule_of(fault, self.subject(), self._pairs, num_envs)
-        self.gate.arm_transfer(rule)
-
-    def fill_channel(self, channel: str, worker: int) -> int:
-        """Fill the owner's way to a worker; how many bytes that took."""
-        subject: Any = self.subject()
-        return transfer_rules.fill(subject.transfer_ends(channel, "owner")[worker])
-
-    def drop_in_cycle(self, closing: Sequence[Closable]) -> None:
-        """Leave the backend's object in a cycle whose first finalizer closes these."""
-        self._cycle = Cycle(self.subject(), closing)
-        self.drop()
-
-    def collect_garbage(self, fault: str, within_s: float) -> None:
-        """Collect garbage as an operation with a deadline."""
-
-        def collect() -> dict[str, Any]:
-            self.record(fault, "reached")
-            gc.collect()
-            return {}
-
-        self.call("collect_garbage", within_s, {}, collect)
-        self._record_collected(fault)
-
-    def collect_during_call(self, fault: str, after_s: float) -> None:
-        """Have a signal collect garbage in the main thread, in the middle of the next call."""
-
-        def collect() -> None:
-            self.record(fault, "reached")
-            gc.collect()
-            self._record_collected(fault)
-
-        assert self._cycle is not None
-        self._cycle.interrupt_in(after_s, collect)
-
-    def _record_collected(self, fault: str) -> None:
-        if self._cycle is not None and self._cycle.collected:
-            self.record(fault, "effect", "the cycle was collected")
-
-    def kill_worker(self, fault: str, worker: int) -> None:
-        """Kill the worker process of an env, and wait until it is gone."""
-        pid = self.subject().worker_pids()[worker]  # type: ignore[attr-defined] # every pool has them
-        self.record(fault, "reached", f"process {pid} while nothing is called", worker=worker)
-        if census.kill(pid, Deadline.after(RELEASE_S * self.request.time_scale)):
-            self.record(fault, "effect", f"process {pid} is gone")
-
-    def spoil_next_send(self, fault: str, defect: str) -> None:
-        """Only a component that sends can spoil a send."""
-        raise NotImplementedError(
-            f"{self.component.name} sends nothing to spoil: {fault}, {defect}"
-        )
 
 
 def _strikes_construction(step: Any) -> bool:

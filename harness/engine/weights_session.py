@@ -44,7 +44,9 @@ class WeightsSession(Session):
                 if self._spoilt is not None:
                     fault, defect = self._spoilt
                     self._spoilt = None
-                    self.record(fault, "effect", f"send of version {verb.version} has {defect}")
+                    self.stage.record(
+                        fault, "effect", f"send of version {verb.version} has {defect}"
+                    )
                 return {"version": verb.version, "how": verb.how, "defect": defect}
             case port.Mutate():
                 return {"version": verb.version}

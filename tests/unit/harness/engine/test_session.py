@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.engine.session import Session, _strikes_construction
+from harness.engine.session import _strikes_construction
+from harness.engine.stage import SessionStage
 from harness.faults.payload import Exit, Raise
 from harness.faults.primitive import CloseChannel
 from harness.faults.resources import FullSharedMemory, Limit, OneProcessor
@@ -45,5 +46,5 @@ def test_a_signal_comes_later_on_a_slow_machine():
         gate=SimpleNamespace(arm=armed.append), request=SimpleNamespace(time_scale=3.0)
     )
     rule = GateRule(fault="f1", role="worker", op="step", order="hold", after_s=0.2)
-    Session.arm_gate(session, rule)  # type: ignore[arg-type]  # all that it looks at
+    SessionStage(session, own_shm=False).arm_gate(rule)  # type: ignore[arg-type]  # all that it looks at
     assert armed[0].after_s == pytest.approx(0.6)
