@@ -52,8 +52,7 @@ class Session:
         self._armed: list[Fault] = []
         self._phase: str | None = None
         self.stage = SessionStage(self, own_shm=own_shm)
-        verbs = request.verbs()
-        self._leaves = bool(verbs) and verbs[-1].do == "leave"
+        self._leaves = any(verb.do == "leave" for verb in request.verbs())
         self._failed: BaseException | None = None  # what the last failed call raised, if needed
 
     # What a component adds.
