@@ -7,10 +7,9 @@ from dataclasses import replace
 from statistics import median
 
 from harness.engine.components import COMPONENTS
-from harness.model.planted import Caught
 from harness.model.run import CellResult
 from harness.model.scenario import row_of
-from harness.model.selftest import RowSeen
+from harness.model.selftest import BugSeen, RowSeen
 
 CELL_S = 0.1  # what a cell costs beside its own run: starting it, judging it
 
@@ -22,22 +21,25 @@ def is_clean(row: str) -> bool:
 
 
 def power_of(
-    caught: Sequence[Caught], cells: Iterable[CellResult], rows: Iterable[str]
+    bugs: Sequence[BugSeen], cells: Iterable[CellResult], rows: Iterable[str]
 ) -> tuple[RowSeen, ...]:
     """Those of the rows that belong to the components of these bugs, in their order."""
-    components = {row.partition("/")[0] for each in caught for row in each.bug.rows}
+    components = {row.partition("/")[0] for bug in bugs for row in bug.expected}
     seconds: dict[str, list[float]] = {
         row: [] for row in rows if row.partition("/")[0] in components
     }
     for cell in cells:
         if cell.directory is not None and row_of(cell.id) in seconds:
             seconds[row_of(cell.id)].append(cell.seconds)
-    plain = {each.bug.name for each in caught if any(map(is_clean, each.red))}
-    return tuple(_row(row, took, caught, plain) for row, took in seconds.items())
+    plain = {bug.name for bug in bugs if any(map(is_clean, bug.red))}
+    catches: dict[str, list[str]] = {row: [] for row in seconds}
+    for bug in bugs:
+        for row in seconds.keys() & bug.red:
+            catches[row].append(bug.name)
+    return tuple(_row(row, took, tuple(catches[row]), plain) for row, took in seconds.items())
 
 
-def _row(row: str, took: Sequence[float], caught: Sequence[Caught], plain: set[str]) -> RowSeen:
-    catches = tuple(each.bug.name for each in caught if row in each.red)
+def _row(row: str, took: Sequence[float], catches: tuple[str, ...], plain: set[str]) -> RowSeen:
     return RowSeen(
         row=row,
         clean=is_clean(row),

@@ -9,7 +9,7 @@ from harness.engine.loader import resolve
 from harness.engine.power import cover, is_clean, power_of
 from harness.engine.supervisor import Job
 from harness.engine.usage import UsageError
-from harness.model.planted import Caught, PlantedBug
+from harness.model.planted import PlantedBug
 from harness.model.run import CellResult, RunRecord
 from harness.model.scenario import row_of
 from harness.model.selftest import BugSeen, Selftest
@@ -73,21 +73,23 @@ def account(bugs: Sequence[PlantedBug], record: RunRecord, rows: Sequence[str]) 
         rows: every row that there is, whether it was run or not.
     """
     ids = {info.name: info.id for info in record.backends}
-    caught = [_caught(bug, record.cells, ids[bug.backend]) for bug in bugs]
-    return Selftest(
-        bugs=tuple(map(_seen, caught)),
-        rows=power_of(caught, record.cells, rows),
-    )
+    seen = tuple(_seen(bug, record.cells, ids[bug.backend]) for bug in bugs)
+    return Selftest(bugs=seen, rows=power_of(seen, record.cells, rows))
 
 
-def _caught(bug: PlantedBug, cells: Sequence[CellResult], backend: str) -> Caught:
+def _seen(bug: PlantedBug, cells: Sequence[CellResult], backend: str) -> BugSeen:
     mine = [cell for cell in cells if cell.backend == backend]
     found = {row_of(cell.id): _checkers(cell) for cell in mine if cell.outcome in FAILURES}
-    return Caught(
-        bug=bug,
-        red=frozenset(found),
+    missed = {row for row in bug.rows if bug.caught_by not in found.get(row, ())}
+    return BugSeen(
+        name=bug.name,
+        text=bug.text,
+        caught_by=bug.caught_by,
+        right=bool(bug.rows) and not missed,
+        red=tuple(sorted(found)),
+        expected=tuple(sorted(bug.rows)),
+        hidden=tuple(sorted(missed & set(found))),
         checkers=tuple(sorted(set().union(*found.values()))),
-        hidden=frozenset(row for row in bug.rows if bug.caught_by not in found.get(row, ())),
         untried=sum(_not_run(cell) for cell in mine),
     )
 
@@ -98,20 +100,6 @@ def _not_run(cell: CellResult) -> bool:
 
 def _checkers(cell: CellResult) -> set[str]:
     return {f.checker for f in cell.findings if f.contract is not Contract.OPINION}
-
-
-def _seen(each: Caught) -> BugSeen:
-    return BugSeen(
-        name=each.bug.name,
-        text=each.bug.text,
-        caught_by=each.bug.caught_by,
-        right=each.right,
-        red=tuple(sorted(each.red)),
-        expected=tuple(sorted(each.bug.rows)),
-        hidden=tuple(sorted(each.hidden & each.red)),
-        checkers=each.checkers,
-        untried=each.untried,
-    )
 
 
 def table(seen: Selftest) -> str:

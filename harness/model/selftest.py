@@ -14,7 +14,7 @@ class BugSeen:
         name: of the bug.
         text: what is wrong, one sentence.
         caught_by: the checker that must catch it.
-        right: that checker was among those that found every declared row red.
+        right: that checker was among those that found every declared row red; it may be red in others too.
         red: the rows that were red.
         expected: the rows that were declared to be.
         hidden: the rows in which that checker found nothing, though they were red.

@@ -5,20 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.engine.power import cover, power_of
-from harness.model.planted import Caught, PlantedBug
 from harness.model.run import CellResult
-from harness.model.selftest import RowSeen, Selftest
+from harness.model.selftest import BugSeen, RowSeen, Selftest
 from harness.model.verdict import Outcome
 from tests.unit.harness.report import sample
 
 CLEAN, FAILING, RESETS = "pool/clean_run[]", "pool/failing_env[]", "pool/partial_reset[]"
 
 
-def caught(name: str, *red: str) -> Caught:
-    bug = PlantedBug(
-        name=name, backend=f"planted:{name}", text="", caught_by="routing", rows=frozenset(red)
+def caught(name: str, *red: str) -> BugSeen:
+    return BugSeen(
+        name=name,
+        text="",
+        caught_by="routing",
+        right=True,
+        red=red,
+        expected=red,
+        hidden=(),
+        checkers=("routing",),
     )
-    return Caught(bug=bug, red=frozenset(red), checkers=("routing",), hidden=frozenset())
 
 
 def cell(row: str, seconds: float = 0.2, outcome: Outcome = Outcome.PASS) -> CellResult:
@@ -31,7 +36,7 @@ CELLS = [cell(CLEAN), cell(FAILING), cell(RESETS)]
 ROWS = [CLEAN, FAILING, RESETS]
 
 
-def by_row(*bugs: Caught, cells: list[CellResult] = CELLS) -> dict[str, RowSeen]:
+def by_row(*bugs: BugSeen, cells: list[CellResult] = CELLS) -> dict[str, RowSeen]:
     return {row.row: row for row in power_of(bugs, cells, ROWS)}
 
 
