@@ -41,11 +41,9 @@ def unknown_words(component: Component, declared: Mapping[str, Any]) -> str | No
     for key, values in declared.get("setup", {}).items():
         if key not in hints:
             return f"capabilities.setup: no such key {key!r}, known are {', '.join(hints)}"
-        known = get_args(hints[key])
-        for value in values:
-            if known and value not in known:
-                words = ", ".join(map(repr, known))
-                return f"capabilities.setup.{key}: must be one of {words}, got {value!r}"
+        wrong = next(filter(None, (_unknown_word(hints[key], value) for value in values)), None)
+        if wrong is not None:
+            return f"capabilities.setup.{key}: {wrong}"
     for key, hint in get_type_hints(component.capabilities).items():
         if key not in ("setup", "verbs") and key in declared:
             wrong = _unknown_word(hint, declared[key])
