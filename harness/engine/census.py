@@ -83,7 +83,7 @@ def children(pid: int) -> list[int]:
             found += map(int, path.read_text().split())
         except OSError:
             continue  # the thread has just ended
-    return [child for child in found if state(child) not in ("Z", "X", "")]
+    return [child for child in found if is_alive(child)]
 
 
 def descendants(pid: int) -> list[int]:
@@ -102,6 +102,11 @@ def state(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):
         return ""
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, and it is no zombie."""
+    return state(pid) not in ("Z", "X", "")
 
 
 def parent(pid: int) -> int:
@@ -165,6 +170,6 @@ def _targets(excluded: set[int]) -> list[str]:
 def kill(pid: int, deadline: Deadline) -> bool:
     """Kill a process, and wait until it is gone; whether it is."""
     os.kill(pid, signal.SIGKILL)
-    while (alive := state(pid) not in ("Z", "X", "")) and not deadline.expired:
+    while (alive := is_alive(pid)) and not deadline.expired:
         pause(0.001)
     return not alive

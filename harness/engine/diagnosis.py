@@ -151,7 +151,7 @@ def diagnose(seen: Sequence[Seen], dumps: Mapping[int, str], witness: Witness) -
     found += [
         Found(role=role, pid=pid, condition="dead", last_ns=witness.last_ns[role])
         for pid, role in roles.items()
-        if pid not in alive and census.state(pid) in ("", "Z", "X")
+        if pid not in alive and not census.is_alive(pid)
     ]
     return conclude(found, witness)
 
