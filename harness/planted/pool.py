@@ -19,6 +19,7 @@ from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.errors import ReceiveTimeout, WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
+from reference_impl.pool.async_calls import Wanted
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.messages import Call, Done, Failed, Operation
 from reference_impl.pool.state import Delivery, PoolState
@@ -113,18 +114,11 @@ _WAIT_AT_LEAST_S = 1.25  # late enough to be seen after the shortest timeout
 
 
 class _TimeoutPerWait(AsyncEnvPool):
-    def _receive(
-        self,
-        operation: Operation,
-        min_get: int | None,
-        env_index: int | None,
-        max_get: int | None,
-        timeout: float | None,
-    ) -> list[Delivery]:
+    def _receive(self, operation: Operation, wanted: Wanted) -> list[Delivery]:
         with contextlib.suppress(ReceiveTimeout):
-            return super()._receive(operation, min_get, env_index, max_get, timeout)
-        again = max(timeout or 0.0, _WAIT_AT_LEAST_S)
-        return super()._receive(operation, min_get, env_index, max_get, again)
+            return super()._receive(operation, wanted)
+        again = max(wanted.timeout or 0.0, _WAIT_AT_LEAST_S)
+        return super()._receive(operation, replace(wanted, timeout=again))
 
 
 class _EndlessDrain(AsyncEnvPool):

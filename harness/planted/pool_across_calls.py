@@ -11,6 +11,7 @@ from tensordict import TensorDict, TensorDictBase
 from harness.planted.pool import _planted
 from reference_impl.core.errors import WorkerError
 from reference_impl.pool import AsyncEnvPool
+from reference_impl.pool.async_calls import Wanted
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.state import Delivery
 from reference_impl.pool.values import Values
@@ -73,19 +74,12 @@ class _SilentlyUnusable(AsyncEnvPool):
 
 
 class _ReadyResultsLost(AsyncEnvPool):
-    def _receive(
-        self,
-        operation: Operation,
-        min_get: int | None,
-        env_index: int | None,
-        max_get: int | None,
-        timeout: float | None,
-    ) -> list[Delivery]:
+    def _receive(self, operation: Operation, wanted: Wanted) -> list[Delivery]:
         try:
-            return super()._receive(operation, min_get, env_index, max_get, timeout)
+            return super()._receive(operation, wanted)
         except WorkerError:
             with contextlib.suppress(RuntimeError, TimeoutError):
-                super()._receive(operation, self.num_envs - 1, None, None, 1.0)
+                super()._receive(operation, Wanted(self.num_envs - 1, timeout=1.0))
             raise
 
 

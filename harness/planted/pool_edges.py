@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
@@ -14,6 +15,7 @@ from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import WorkerError
 from reference_impl.pool import AsyncEnvPool
+from reference_impl.pool.async_calls import Wanted
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.state import Delivery
@@ -126,47 +128,28 @@ class _SeedsOfAllPools(AsyncEnvPool):
 
 
 class _NoTimeIsForever(AsyncEnvPool):
-    def _receive(
-        self,
-        operation: Operation,
-        min_get: int | None,
-        env_index: int | None,
-        max_get: int | None,
-        timeout: float | None,
-    ) -> list[Delivery]:
-        return super()._receive(operation, min_get, env_index, max_get, timeout or None)
+    def _receive(self, operation: Operation, wanted: Wanted) -> list[Delivery]:
+        return super()._receive(operation, replace(wanted, timeout=wanted.timeout or None))
 
 
 class _InTheirOrder(AsyncEnvPool):
-    def _receive(
-        self,
-        operation: Operation,
-        min_get: int | None,
-        env_index: int | None,
-        max_get: int | None,
-        timeout: float | None,
-    ) -> list[Delivery]:
+    def _receive(self, operation: Operation, wanted: Wanted) -> list[Delivery]:
         """Receive, beginning with the first env, whatever becomes of the others meanwhile."""
         state = self._talk._state  # noqa: SLF001 - a look at what the bug is about
-        if timeout is None and state.oldest_unanswered(0) is not None:
+        if wanted.timeout is None and state.oldest_unanswered(0) is not None:
             channel.wait((self._workers.members[0].end,), (), Deadline.after(None))
-        return super()._receive(operation, min_get, env_index, max_get, timeout)
+        return super()._receive(operation, wanted)
 
 
 class _WaitsForNothing(AsyncEnvPool):
-    def _receive(
-        self,
-        operation: Operation,
-        min_get: int | None,
-        env_index: int | None,
-        max_get: int | None,
-        timeout: float | None,
-    ) -> list[Delivery]:
+    def _receive(self, operation: Operation, wanted: Wanted) -> list[Delivery]:
         """Receive, once there is something to read, though nothing be under way."""
         state = self._talk._state  # noqa: SLF001 - a look at what the bug is about
         if all(state.oldest_unanswered(env) is None for env in range(self.num_envs)):
-            channel.wait([each.end for each in self._workers.members], (), Deadline.after(timeout))
-        return super()._receive(operation, min_get, env_index, max_get, timeout)
+            channel.wait(
+                [each.end for each in self._workers.members], (), Deadline.after(wanted.timeout)
+            )
+        return super()._receive(operation, wanted)
 
 
 class _WaitsItsTurn(AsyncEnvPool):
@@ -184,23 +167,16 @@ class _WaitsItsTurn(AsyncEnvPool):
 
 
 class _RefusedTakesAll(AsyncEnvPool):
-    def _receive(
-        self,
-        operation: Operation,
-        min_get: int | None,
-        env_index: int | None,
-        max_get: int | None,
-        timeout: float | None,
-    ) -> list[Delivery]:
+    def _receive(self, operation: Operation, wanted: Wanted) -> list[Delivery]:
         """Receive; if that is more than is to come, all that comes is dropped."""
         try:
-            return super()._receive(operation, min_get, env_index, max_get, timeout)
+            return super()._receive(operation, wanted)
         except WorkerError:
             raise
         except RuntimeError:
             left = self._talk._state.outstanding(operation)  # noqa: SLF001 - a look at what the bug is about
             if left:
-                super()._receive(operation, left, None, None, 1.0)
+                super()._receive(operation, Wanted(left, timeout=1.0))
             raise
 
 

@@ -11,6 +11,7 @@ from tensordict import TensorDictBase
 from harness.planted.pool import _planted
 from reference_impl.core.errors import WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
+from reference_impl.pool.async_calls import Wanted
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.state import Delivery
@@ -24,17 +25,10 @@ class _NumberedFromZero(AsyncEnvPool):
 
 
 class _SurplusLost(AsyncEnvPool):
-    def _receive(
-        self,
-        operation: Operation,
-        min_get: int | None,
-        env_index: int | None,
-        max_get: int | None,
-        timeout: float | None,
-    ) -> list[Delivery]:
+    def _receive(self, operation: Operation, wanted: Wanted) -> list[Delivery]:
         """Receive, and forget what came beyond `min_get`."""
-        came = super()._receive(operation, min_get, env_index, max_get, timeout)
-        return came[: min_get or self.min_get]
+        came = super()._receive(operation, wanted)
+        return came[: wanted.min_get or self.min_get]
 
 
 class _FinalLost(AsyncEnvPool):
@@ -221,16 +215,9 @@ class _ResetCauseLost(AsyncEnvPool):
 
 
 class _ReceiveCauseLost(AsyncEnvPool):
-    def _receive(
-        self,
-        operation: Operation,
-        min_get: int | None,
-        env_index: int | None,
-        max_get: int | None,
-        timeout: float | None,
-    ) -> list[Delivery]:
+    def _receive(self, operation: Operation, wanted: Wanted) -> list[Delivery]:
         try:
-            return super()._receive(operation, min_get, env_index, max_get, timeout)
+            return super()._receive(operation, wanted)
         except WorkerError:
             text = "receive failed"
         raise RuntimeError(text)

@@ -8,6 +8,7 @@ the next.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from reference_impl.core.clock import Deadline
@@ -28,6 +29,16 @@ if TYPE_CHECKING:
     from reference_impl.pool.values import Stack
 
 _HIDDEN: Final = (ENV_INDEX, "next")  # the pool's own entry, and what a step is about to make
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a receiving call asks for; see `AsyncCalls.async_step_recv`."""
+
+    min_get: int | None = None
+    env_index: int | None = None
+    max_get: int | None = None
+    timeout: float | None = None
 
 
 class AsyncCalls:
@@ -95,7 +106,7 @@ class AsyncCalls:
             RuntimeError: more was asked for than is outstanding.
             WorkerError: an env failed.
         """
-        return self._receive_steps(Operation.STEP, min_get, env_index, max_get, timeout)
+        return self._receive_steps(Operation.STEP, Wanted(min_get, env_index, max_get, timeout))
 
     def async_reset_send(
         self,
@@ -114,7 +125,7 @@ class AsyncCalls:
         timeout: float | None = None,
     ) -> TensorDictBase:
         """Return results of `async_reset_send`; arguments and errors as in `async_step_recv`."""
-        return self._receive_roots(Operation.RESET, min_get, env_index, max_get, timeout)
+        return self._receive_roots(Operation.RESET, Wanted(min_get, env_index, max_get, timeout))
 
     def async_step_and_maybe_reset_send(
         self, tensordict: TensorDictBase, env_index: int | Sequence[int] | None = None
@@ -131,8 +142,8 @@ class AsyncCalls:
         timeout: float | None = None,
     ) -> tuple[TensorDictBase, TensorDictBase]:
         """Return (steps, roots of the next steps); arguments and errors as in `async_step_recv`."""
-        operation = Operation.STEP_AND_MAYBE_RESET
-        came = self._receive(operation, min_get, env_index, max_get, timeout)
+        wanted = Wanted(min_get, env_index, max_get, timeout)
+        came = self._receive(Operation.STEP_AND_MAYBE_RESET, wanted)
         for one in came:
             self._roots.saw(one.env, one.result[1])
         steps = [(one.env, one.given.joined_by("next", one.result[0])) for one in came]
@@ -153,7 +164,9 @@ class AsyncCalls:
         max_get: int | None = None,
         timeout: float | None = None,
     ) -> TensorDictBase:
-        return self._receive_roots(Operation.PRIVATE_STEP, min_get, env_index, max_get, timeout)
+        return self._receive_roots(
+            Operation.PRIVATE_STEP, Wanted(min_get, env_index, max_get, timeout)
+        )
 
     def _async_private_reset_send(
         self,
@@ -170,7 +183,9 @@ class AsyncCalls:
         max_get: int | None = None,
         timeout: float | None = None,
     ) -> TensorDictBase:
-        return self._receive_roots(Operation.PRIVATE_RESET, min_get, env_index, max_get, timeout)
+        return self._receive_roots(
+            Operation.PRIVATE_RESET, Wanted(min_get, env_index, max_get, timeout)
+        )
 
     def _send(
         self,
@@ -197,56 +212,36 @@ class AsyncCalls:
     ) -> list[int]:
         return self._envs(read_indices(td) if env_index is None and td is not None else env_index)
 
-    def _receive(
-        self,
-        operation: Operation,
-        min_get: int | None,
-        env_index: int | None,
-        max_get: int | None,
-        timeout: float | None,
-    ) -> list[Delivery]:
-        at_least = self.min_get if min_get is None else min_get
-        check_receive(at_least, max_get, timeout)
-        deadline = Deadline.after(timeout)
+    def _receive(self, operation: Operation, wanted: Wanted) -> list[Delivery]:
+        at_least = self.min_get if wanted.min_get is None else wanted.min_get
+        check_receive(at_least, wanted.max_get, wanted.timeout)
+        deadline = Deadline.after(wanted.timeout)
+        env_index = wanted.env_index
         if env_index is not None:
             return self._talk.receive(
                 lambda state: state.ready_single(operation, env_index), deadline
             )
-        limit = self.num_envs if max_get is None else max_get
-        hoped = at_least if timeout is None else limit
+        limit = self.num_envs if wanted.max_get is None else wanted.max_get
+        hoped = at_least if wanted.timeout is None else limit
 
         def find(state: PoolState, hoped: int = hoped) -> tuple[int, ...] | None:
             return state.ready_batch(operation, at_least, hoped=hoped, limit=limit)
 
         return self._talk.receive(find, deadline, at_last=lambda state: find(state, at_least))
 
-    def _receive_steps(
-        self,
-        operation: Operation,
-        min_get: int | None,
-        env_index: int | None,
-        max_get: int | None,
-        timeout: float | None,
-    ) -> TensorDictBase:
-        came = self._receive(operation, min_get, env_index, max_get, timeout)
+    def _receive_steps(self, operation: Operation, wanted: Wanted) -> TensorDictBase:
+        came = self._receive(operation, wanted)
         for one in came:
             self._roots.saw(one.env, one.result)
         parts = [(one.env, one.given.joined_by("next", one.result)) for one in came]
-        return self._assemble(parts, alone=env_index is not None)
+        return self._assemble(parts, alone=wanted.env_index is not None)
 
-    def _receive_roots(
-        self,
-        operation: Operation,
-        min_get: int | None,
-        env_index: int | None,
-        max_get: int | None,
-        timeout: float | None,
-    ) -> TensorDictBase:
-        came = self._receive(operation, min_get, env_index, max_get, timeout)
+    def _receive_roots(self, operation: Operation, wanted: Wanted) -> TensorDictBase:
+        came = self._receive(operation, wanted)
         for one in came:
             self._roots.saw(one.env, one.result)
         parts = [(one.env, one.result) for one in came]
-        return self._assemble(parts, alone=env_index is not None)
+        return self._assemble(parts, alone=wanted.env_index is not None)
 
     def _assemble(self, parts: list[tuple[int, Values]], *, alone: bool) -> TensorDictBase:
         """Return results as one tensordict with `env_index`; no memory is shared with the pool."""
