@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from harness.planted.pool import _planted
+from harness.planted.variants import planted
 from reference_impl.core import ownership
 from reference_impl.pool import AsyncEnvPool, workers
 from reference_impl.pool.worker import Serving, serve
@@ -95,8 +95,8 @@ def _call(method: weakref.WeakMethod[Any]) -> None:
         found()
 
 
-owner_unwatched = _planted("owner_unwatched", _OwnerUnwatched)
-joined_at_exit = _planted("joined_at_exit", _JoinedAtExit)
-complaining_finalizer = _planted("complaining_finalizer", _ComplainingFinalizer)
-noisy_workers = _planted("noisy_workers", _NoisyWorkers)
-exits_with_zero = _planted("exits_with_zero", _ExitsWithZero)
+owner_unwatched = planted("owner_unwatched", _OwnerUnwatched)
+joined_at_exit = planted("joined_at_exit", _JoinedAtExit)
+complaining_finalizer = planted("complaining_finalizer", _ComplainingFinalizer)
+noisy_workers = planted("noisy_workers", _NoisyWorkers)
+exits_with_zero = planted("exits_with_zero", _ExitsWithZero)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.planted.pool import _planted
+from harness.planted.variants import planted
 from reference_impl.pool import AsyncEnvPool, Reinit
 from reference_impl.pool import restarts as restarts_module
 from reference_impl.pool.env_params import When
@@ -148,12 +148,12 @@ class _CutUnmarked(AsyncEnvPool):
         return found
 
 
-first_env_only = _planted("first_env_only", _FirstEnvOnly)
-outermost_wrapper = _planted("outermost_wrapper", _OutermostWrapper)
-params_at_once = _planted("params_at_once", _AtOnce)
-statistics_kept = _planted("statistics_kept", _StatisticsKept)
-fewer_frames = _planted("fewer_frames", _FewerFrames)
-rebuilt_for_params = _planted("rebuilt_for_params", _RebuiltForIt)
-seed_repeated = _planted("seed_repeated", _SeedRepeated)
-params_forgotten = _planted("params_forgotten", _ParamsForgotten)
-cut_unmarked = _planted("cut_unmarked", _CutUnmarked)
+first_env_only = planted("first_env_only", _FirstEnvOnly)
+outermost_wrapper = planted("outermost_wrapper", _OutermostWrapper)
+params_at_once = planted("params_at_once", _AtOnce)
+statistics_kept = planted("statistics_kept", _StatisticsKept)
+fewer_frames = planted("fewer_frames", _FewerFrames)
+rebuilt_for_params = planted("rebuilt_for_params", _RebuiltForIt)
+seed_repeated = planted("seed_repeated", _SeedRepeated)
+params_forgotten = planted("params_forgotten", _ParamsForgotten)
+cut_unmarked = planted("cut_unmarked", _CutUnmarked)

@@ -8,18 +8,12 @@ from typing import Any
 import torch
 from tensordict import TensorDictBase
 
-from harness.planted.pool import _planted
+from harness.planted.variants import mask_of, planted, replacing, talking
 from reference_impl.core.errors import WorkerError
 from reference_impl.pool import AsyncEnvPool, worker
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.values import Values
-
-
-class _ArraysHandedOut(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        vars(worker)["copied"] = lambda values: values  # before the workers fork
-        super().__init__(*args, **kwargs)
 
 
 class _TerminatedAlone(AsyncEnvPool):
@@ -147,10 +141,9 @@ class _FirstMaskAlone(AsyncEnvPool):
 class _WholeChildReset(AsyncEnvPool):
     def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
         """Reset all envs of each child of which one is masked."""
-        mask = None
-        if tensordict is not None and not self._one_trip:  # else it is part of a step
-            mask = tensordict.get("_reset", None)
-        if tensordict is not None and mask is not None:
+        mask = mask_of(tensordict)
+        asked = not self._one_trip  # else it is part of a step
+        if asked and tensordict is not None and mask is not None:
             child = mask.flatten(1).any(1).reshape(-1, *[1] * (mask.dim() - 1))
             tensordict = tensordict.copy().set("_reset", child.expand(mask.shape).clone())
         return super().reset(tensordict, **kwargs)
@@ -177,21 +170,15 @@ class _SilentAboutPickling(Conversation):
         return {env: last[env] for env in calls}
 
 
-class _UnpicklableAnsweredFor(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._talk = _SilentAboutPickling(self._workers.members)
-
-
-arrays_handed_out = _planted("arrays_handed_out", _ArraysHandedOut)
-terminated_alone = _planted("terminated_alone", _TerminatedAlone)
-ending_learnt_once = _planted("ending_learnt_once", _EndingLearnt)
-inner_key_forgotten = _planted("inner_key_forgotten", _InnerKeyForgotten)
-copied_in_halves = _planted("copied_in_halves", _CopiedInHalves)
-integers_through_floats = _planted("integers_through_floats", _ThroughFloats)
-made_finite = _planted("made_finite", _MadeFinite)
-padded_to_the_longest = _planted("padded_to_the_longest", _Padded)
-last_reply_kept = _planted("last_reply_kept", _LastReplyKept)
-first_mask_alone = _planted("first_mask_alone", _FirstMaskAlone)
-whole_child_reset = _planted("whole_child_reset", _WholeChildReset)
-unpicklable_answered_for = _planted("unpicklable_answered_for", _UnpicklableAnsweredFor)
+arrays_handed_out = planted("arrays_handed_out", replacing(worker, "copied", lambda values: values))
+terminated_alone = planted("terminated_alone", _TerminatedAlone)
+ending_learnt_once = planted("ending_learnt_once", _EndingLearnt)
+inner_key_forgotten = planted("inner_key_forgotten", _InnerKeyForgotten)
+copied_in_halves = planted("copied_in_halves", _CopiedInHalves)
+integers_through_floats = planted("integers_through_floats", _ThroughFloats)
+made_finite = planted("made_finite", _MadeFinite)
+padded_to_the_longest = planted("padded_to_the_longest", _Padded)
+last_reply_kept = planted("last_reply_kept", _LastReplyKept)
+first_mask_alone = planted("first_mask_alone", _FirstMaskAlone)
+whole_child_reset = planted("whole_child_reset", _WholeChildReset)
+unpicklable_answered_for = planted("unpicklable_answered_for", talking(_SilentAboutPickling))

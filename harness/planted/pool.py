@@ -1,20 +1,15 @@
-"""The reference's pool with one bug each; every variant overrides where the real bug would have been.
-
-They fork only, so that rows which spawn are not run: a spawned worker would repeat in ten seconds what
-a forked one shows at once.
-"""
+"""The reference's pool with one bug each; every variant overrides where the real bug would have been."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tensordict import TensorDictBase
 
-from harness.adapters.reference import HOOKS, POOL_CAPABILITIES, pool_port_of
-from harness.ports.backend import Backend
+from harness.planted.variants import planted, talking
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.errors import ReceiveTimeout, WorkerDied, WorkerError
@@ -25,19 +20,8 @@ from reference_impl.pool.messages import Call, Done, Failed, Operation
 from reference_impl.pool.state import Delivery, PoolState
 from reference_impl.pool.workers import Worker
 
-_FORKING = replace(
-    POOL_CAPABILITIES, setup={**POOL_CAPABILITIES.setup, "start_method": frozenset({"fork"})}
-)
 
-
-def _planted(name: str, make_pool: Callable[..., AsyncEnvPool]) -> Backend:
-    port = replace(pool_port_of(make_pool), capabilities=_FORKING)
-    return Backend(
-        name=name, version=lambda: "planted", packages=("torchrl",), hooks=HOOKS, pool=port
-    )
-
-
-class _RepliesInOrder(PoolState):
+class RepliesInOrder(PoolState):
     """Takes whatever a worker says for the answer to its oldest open request; the id is ignored."""
 
     def __init__(self, num_envs: int) -> None:
@@ -77,7 +61,7 @@ class _AskingAgain(Conversation):
 
     def __init__(self, workers: Sequence[Worker]) -> None:
         super().__init__(workers)
-        self._replies = _RepliesInOrder(len(workers))
+        self._replies = RepliesInOrder(len(workers))
         self._state = self._replies
 
     def receive(self, find: Any, deadline: Deadline = NEVER, *, at_last: Any = None) -> Any:
@@ -88,12 +72,6 @@ class _AskingAgain(Conversation):
             for env, call in self._replies.unanswered():
                 channel.send(self._workers[env].end, call)
             raise
-
-
-class _LateReply(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._talk = _AskingAgain(self._workers.members)
 
 
 class _FinalOverwritten(AsyncEnvPool):
@@ -169,12 +147,12 @@ class _ClosedOnce(AsyncEnvPool):
         super().close(raise_if_closed=raise_if_closed)
 
 
-late_reply_taken = _planted("late_reply_taken", _LateReply)
-final_overwritten = _planted("final_overwritten", _FinalOverwritten)
-mask_lost = _planted("mask_lost", _MaskLost)
-timeout_per_wait = _planted("timeout_per_wait", _TimeoutPerWait)
-endless_drain = _planted("endless_drain", _EndlessDrain)
-worker_forgotten = _planted("worker_forgotten", _FailedWorkerSetAside)
-descriptor_forgotten = _planted("descriptor_forgotten", _DeadWorkerSetAside)
-cause_lost = _planted("cause_lost", _CauseLost)
-second_close_raises = _planted("second_close_raises", _ClosedOnce)
+late_reply_taken = planted("late_reply_taken", talking(_AskingAgain))
+final_overwritten = planted("final_overwritten", _FinalOverwritten)
+mask_lost = planted("mask_lost", _MaskLost)
+timeout_per_wait = planted("timeout_per_wait", _TimeoutPerWait)
+endless_drain = planted("endless_drain", _EndlessDrain)
+worker_forgotten = planted("worker_forgotten", _FailedWorkerSetAside)
+descriptor_forgotten = planted("descriptor_forgotten", _DeadWorkerSetAside)
+cause_lost = planted("cause_lost", _CauseLost)
+second_close_raises = planted("second_close_raises", _ClosedOnce)

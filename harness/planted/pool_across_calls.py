@@ -8,7 +8,7 @@ from typing import Any
 
 from tensordict import TensorDict, TensorDictBase
 
-from harness.planted.pool import _planted
+from harness.planted.variants import planted
 from reference_impl.core.errors import WorkerError
 from reference_impl.pool import AsyncEnvPool
 from reference_impl.pool.async_calls import Wanted
@@ -83,8 +83,8 @@ class _ReadyResultsLost(AsyncEnvPool):
             raise
 
 
-slot_handed_out = _planted("slot_handed_out", _SlotHandedOut)
-equal_seeds = _planted("equal_seeds", _EqualSeeds)
-closed_by_its_owner_only = _planted("closed_by_its_owner_only", _ClosedByItsOwner)
-silently_unusable = _planted("silently_unusable", _SilentlyUnusable)
-ready_results_lost = _planted("ready_results_lost", _ReadyResultsLost)
+slot_handed_out = planted("slot_handed_out", _SlotHandedOut)
+equal_seeds = planted("equal_seeds", _EqualSeeds)
+closed_by_its_owner_only = planted("closed_by_its_owner_only", _ClosedByItsOwner)
+silently_unusable = planted("silently_unusable", _SilentlyUnusable)
+ready_results_lost = planted("ready_results_lost", _ReadyResultsLost)

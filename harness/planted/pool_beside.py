@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import pickle
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any, ClassVar
 
-from harness.planted.pool import _planted
+from harness.planted.variants import planted, replacing
 from reference_impl.core import ownership, shutdown
 from reference_impl.core.clock import Deadline
 from reference_impl.pool import AsyncEnvPool, env_pool, workers
@@ -67,17 +66,6 @@ class _OneAfterTheOther(Workers):
             worker.release()
 
 
-def _replacing(where: ModuleType, name: str, wrong: object) -> type[AsyncEnvPool]:
-    """A pool for which a module has something else under a name, in the process of this cell."""
-
-    class Pool(AsyncEnvPool):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            setattr(where, name, wrong)
-            super().__init__(*args, **kwargs)
-
-    return Pool
-
-
 _run = ownership._run  # noqa: SLF001 - where one of the bugs would be
 
 
@@ -98,14 +86,14 @@ class _FactoriesPickled(AsyncEnvPool):
         super().__init__(pickle.loads(pickle.dumps(env_makers)), **kwargs)
 
 
-all_workers_of_the_process = _planted("all_workers_of_the_process", _AllWorkersOfTheProcess)
-few_pools = _planted("few_pools", _FewPools)
-nothing_ended_unbuilt = _planted(
-    "nothing_ended_unbuilt", _replacing(env_pool, "Workers", _NothingEndedUnbuilt)
+all_workers_of_the_process = planted("all_workers_of_the_process", _AllWorkersOfTheProcess)
+few_pools = planted("few_pools", _FewPools)
+nothing_ended_unbuilt = planted(
+    "nothing_ended_unbuilt", replacing(env_pool, "Workers", _NothingEndedUnbuilt)
 )
-one_after_the_other = _planted(
-    "one_after_the_other", _replacing(env_pool, "Workers", _OneAfterTheOther)
+one_after_the_other = planted(
+    "one_after_the_other", replacing(env_pool, "Workers", _OneAfterTheOther)
 )
-dies_with_its_thread = _planted("dies_with_its_thread", _replacing(ownership, "_run", _run_tied))
-workers_log = _planted("workers_log", _replacing(workers, "serve", _serve_and_tell))
-factories_pickled = _planted("factories_pickled", _FactoriesPickled)
+dies_with_its_thread = planted("dies_with_its_thread", replacing(ownership, "_run", _run_tied))
+workers_log = planted("workers_log", replacing(workers, "serve", _serve_and_tell))
+factories_pickled = planted("factories_pickled", _FactoriesPickled)

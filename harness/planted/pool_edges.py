@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from tensordict import TensorDictBase
 
-from harness.planted.pool import _planted
+from harness.planted.variants import mask_of, planted, talking
 from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import WorkerError
@@ -24,21 +24,17 @@ from reference_impl.pool.values import Values
 _MANY = 16
 
 
-def _mask(tensordict: TensorDictBase | None) -> torch.Tensor | None:
-    return None if tensordict is None else tensordict.get("_reset", None)
-
-
 class _EmptyMaskIsNone(AsyncEnvPool):
     def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
         """Reset; a mask that names no env is taken for none, so that all are reset."""
-        mask = _mask(tensordict)
+        mask = mask_of(tensordict)
         return super().reset(None if mask is not None and not mask.any() else tensordict, **kwargs)
 
 
 class _FullMaskIgnored(AsyncEnvPool):
     def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
         """Reset; a mask that names every env is taken for one that names none."""
-        mask = _mask(tensordict)
+        mask = mask_of(tensordict)
         if mask is not None and mask.all() and not self._one_trip:
             assert tensordict is not None
             tensordict = tensordict.copy().set("_reset", torch.zeros_like(mask))
@@ -53,7 +49,7 @@ class _FreshOnesSkipped(AsyncEnvPool):
 
     def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
         """Reset; masked envs that the step before has reset are left as they are."""
-        mask = _mask(tensordict)
+        mask = mask_of(tensordict)
         if mask is not None and not self._one_trip:
             assert tensordict is not None
             kept = mask.clone()
@@ -213,24 +209,18 @@ class _TwoForgiven(Conversation):
         return found
 
 
-class _ThirdFailureHangs(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._talk = _TwoForgiven(self._workers.members)
-
-
-empty_mask_is_none = _planted("empty_mask_is_none", _EmptyMaskIsNone)
-full_mask_ignored = _planted("full_mask_ignored", _FullMaskIgnored)
-fresh_ones_skipped = _planted("fresh_ones_skipped", _FreshOnesSkipped)
-reset_twice_in_a_row = _planted("reset_twice_in_a_row", _ResetTwiceInARow)
-sixteen_at_most = _planted("sixteen_at_most", _SixteenAtMost)
-sixteen_seeds = _planted("sixteen_seeds", _SixteenSeeds)
-equal_seed_skipped = _planted("equal_seed_skipped", _EqualSeedSkipped)
-seeds_of_all_pools = _planted("seeds_of_all_pools", _SeedsOfAllPools)
-no_time_is_forever = _planted("no_time_is_forever", _NoTimeIsForever)
-in_their_order = _planted("in_their_order", _InTheirOrder)
-waits_for_nothing = _planted("waits_for_nothing", _WaitsForNothing)
-waits_its_turn = _planted("waits_its_turn", _WaitsItsTurn)
-refused_takes_all = _planted("refused_takes_all", _RefusedTakesAll)
-reset_wedged = _planted("reset_wedged", _ResetWedged)
-third_failure_hangs = _planted("third_failure_hangs", _ThirdFailureHangs)
+empty_mask_is_none = planted("empty_mask_is_none", _EmptyMaskIsNone)
+full_mask_ignored = planted("full_mask_ignored", _FullMaskIgnored)
+fresh_ones_skipped = planted("fresh_ones_skipped", _FreshOnesSkipped)
+reset_twice_in_a_row = planted("reset_twice_in_a_row", _ResetTwiceInARow)
+sixteen_at_most = planted("sixteen_at_most", _SixteenAtMost)
+sixteen_seeds = planted("sixteen_seeds", _SixteenSeeds)
+equal_seed_skipped = planted("equal_seed_skipped", _EqualSeedSkipped)
+seeds_of_all_pools = planted("seeds_of_all_pools", _SeedsOfAllPools)
+no_time_is_forever = planted("no_time_is_forever", _NoTimeIsForever)
+in_their_order = planted("in_their_order", _InTheirOrder)
+waits_for_nothing = planted("waits_for_nothing", _WaitsForNothing)
+waits_its_turn = planted("waits_its_turn", _WaitsItsTurn)
+refused_takes_all = planted("refused_takes_all", _RefusedTakesAll)
+reset_wedged = planted("reset_wedged", _ResetWedged)
+third_failure_hangs = planted("third_failure_hangs", talking(_TwoForgiven))

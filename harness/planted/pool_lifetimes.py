@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tensordict import TensorDictBase
 
-from harness.planted.pool import _planted
+from harness.planted.variants import employing, planted, replacing
 from reference_impl.core.channel import End
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.errors import WorkerDied, WorkerError
@@ -21,14 +21,6 @@ from reference_impl.pool.messages import Built
 from reference_impl.pool.workers import Worker, Workers
 
 _NOTICED_S = 2.0  # longer than the scenario that asks for it at once has
-
-
-def _made_with(workers: type[Workers]) -> Callable[..., AsyncEnvPool]:
-    def make(*args: Any, **kwargs: Any) -> AsyncEnvPool:
-        vars(env_pool)["Workers"] = workers  # in the process of the cell
-        return AsyncEnvPool(*args, **kwargs)
-
-    return make
 
 
 class _UnhurriedWorkers(Workers):
@@ -71,13 +63,6 @@ class _Waiting(Worker):
     def join(self, deadline: Deadline) -> bool:  # noqa: ARG002 - the bug
         """Wait until it ends."""
         return super().join(NEVER)
-
-
-class _CloseWaits(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        members = self._workers.members
-        members[:] = [_Waiting(each.runner, each.end) for each in members]
 
 
 class _FinalizerLost(AsyncEnvPool):
@@ -162,14 +147,20 @@ class _AnotherBlamed(AsyncEnvPool):
             raise
 
 
-construction_unbounded = _planted("construction_unbounded", _made_with(_UnhurriedWorkers))
-construction_cause_lost = _planted("construction_cause_lost", _made_with(_SilentWorkers))
-construction_abandoned = _planted("construction_abandoned", _made_with(_AbandonedWorkers))
-close_waits = _planted("close_waits", _CloseWaits)
-finalizer_lost = _planted("finalizer_lost", _FinalizerLost)
-close_refused_in_flight = _planted("close_refused_in_flight", _CloseRefusedInFlight)
-exit_code_raised = _planted("exit_code_raised", _ExitCodeRaised)
-close_needs_a_reset = _planted("close_needs_a_reset", _CloseNeedsAReset)
-channels_used_at_close = _planted("channels_used_at_close", _ChannelsUsedAtClose)
-death_noticed_late = _planted("death_noticed_late", _DeathNoticedLate)
-another_blamed = _planted("another_blamed", _AnotherBlamed)
+construction_unbounded = planted(
+    "construction_unbounded", replacing(env_pool, "Workers", _UnhurriedWorkers)
+)
+construction_cause_lost = planted(
+    "construction_cause_lost", replacing(env_pool, "Workers", _SilentWorkers)
+)
+construction_abandoned = planted(
+    "construction_abandoned", replacing(env_pool, "Workers", _AbandonedWorkers)
+)
+close_waits = planted("close_waits", employing(_Waiting))
+finalizer_lost = planted("finalizer_lost", _FinalizerLost)
+close_refused_in_flight = planted("close_refused_in_flight", _CloseRefusedInFlight)
+exit_code_raised = planted("exit_code_raised", _ExitCodeRaised)
+close_needs_a_reset = planted("close_needs_a_reset", _CloseNeedsAReset)
+channels_used_at_close = planted("channels_used_at_close", _ChannelsUsedAtClose)
+death_noticed_late = planted("death_noticed_late", _DeathNoticedLate)
+another_blamed = planted("another_blamed", _AnotherBlamed)

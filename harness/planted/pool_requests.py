@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from tensordict import TensorDictBase
 
-from harness.planted.pool import _planted
+from harness.planted.variants import mask_of, planted
 from reference_impl.core.errors import WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
 from reference_impl.pool.async_calls import Wanted
@@ -97,7 +97,7 @@ class _SwappedAfterAMask(AsyncEnvPool):
 
     def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
         """Reset, and take note of whether it was for some of the envs only."""
-        mask = None if tensordict is None else tensordict.get("_reset", None)
+        mask = mask_of(tensordict)
         if not self._one_trip:
             self._partial = mask is not None and not bool(mask.all())
         return super().reset(tensordict, **kwargs)
@@ -146,7 +146,7 @@ class _MaskRotated(AsyncEnvPool):
 class _MaskCleared(AsyncEnvPool):
     def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
         """Reset, and clear the caller's mask."""
-        mask = None if tensordict is None else tensordict.get("_reset", None)
+        mask = mask_of(tensordict)
         fresh = super().reset(tensordict, **kwargs)
         if mask is not None:
             mask.zero_()
@@ -156,7 +156,7 @@ class _MaskCleared(AsyncEnvPool):
 class _MaskFirstOnly(AsyncEnvPool):
     def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
         """Reset, of several envs that the mask names, the first alone."""
-        mask = None if tensordict is None else tensordict.get("_reset", None)
+        mask = mask_of(tensordict)
         if tensordict is not None and mask is not None and not self._one_trip and not mask.all():
             first = mask & (mask.cumsum(0) == 1)
             tensordict = tensordict.copy().set("_reset", first)
@@ -223,19 +223,19 @@ class _ReceiveCauseLost(AsyncEnvPool):
         raise RuntimeError(text)
 
 
-numbered_from_zero = _planted("numbered_from_zero", _NumberedFromZero)
-surplus_lost = _planted("surplus_lost", _SurplusLost)
-final_lost_in_receive = _planted("final_lost_in_receive", _FinalLost)
-third_reset_repeated = _planted("third_reset_repeated", _ThirdResetRepeated)
-failed_actions_resent = _planted("failed_actions_resent", _FailedActionsResent)
-swapped_after_a_mask = _planted("swapped_after_a_mask", _SwappedAfterAMask)
-later_sends_swapped = _planted("later_sends_swapped", _LaterSendsSwapped)
-mask_ignored = _planted("mask_ignored", _MaskIgnored)
-mask_rotated = _planted("mask_rotated", _MaskRotated)
-mask_cleared = _planted("mask_cleared", _MaskCleared)
-mask_first_only = _planted("mask_first_only", _MaskFirstOnly)
-seeds_ignored = _planted("seeds_ignored", _SeedsIgnored)
-neighbouring_seeds = _planted("neighbouring_seeds", _NeighbouringSeeds)
-error_raised_again = _planted("error_raised_again", _ErrorRaisedAgain)
-reset_cause_lost = _planted("reset_cause_lost", _ResetCauseLost)
-receive_cause_lost = _planted("receive_cause_lost", _ReceiveCauseLost)
+numbered_from_zero = planted("numbered_from_zero", _NumberedFromZero)
+surplus_lost = planted("surplus_lost", _SurplusLost)
+final_lost_in_receive = planted("final_lost_in_receive", _FinalLost)
+third_reset_repeated = planted("third_reset_repeated", _ThirdResetRepeated)
+failed_actions_resent = planted("failed_actions_resent", _FailedActionsResent)
+swapped_after_a_mask = planted("swapped_after_a_mask", _SwappedAfterAMask)
+later_sends_swapped = planted("later_sends_swapped", _LaterSendsSwapped)
+mask_ignored = planted("mask_ignored", _MaskIgnored)
+mask_rotated = planted("mask_rotated", _MaskRotated)
+mask_cleared = planted("mask_cleared", _MaskCleared)
+mask_first_only = planted("mask_first_only", _MaskFirstOnly)
+seeds_ignored = planted("seeds_ignored", _SeedsIgnored)
+neighbouring_seeds = planted("neighbouring_seeds", _NeighbouringSeeds)
+error_raised_again = planted("error_raised_again", _ErrorRaisedAgain)
+reset_cause_lost = planted("reset_cause_lost", _ResetCauseLost)
+receive_cause_lost = planted("receive_cause_lost", _ReceiveCauseLost)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from tensordict import TensorDictBase
 
-from harness.planted.pool import _planted
+from harness.planted.variants import planted, replacing, talking
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.errors import WorkerError
@@ -33,12 +33,6 @@ class _Polling(Conversation):
     ) -> None:
         """Look once, whatever the deadline: who calls looks again at once."""
         super()._read_round(Deadline.after(0.0), wanted)
-
-
-class _PollingReceive(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._talk = _Polling(self._workers.members)
 
 
 def _spin(
@@ -125,12 +119,6 @@ class _WorkersOfHalfAPool(Workers):
             super().end(timeout_s)
 
 
-class _HalfBuiltLeft(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        vars(env_pool)["Workers"] = _WorkersOfHalfAPool
-        super().__init__(*args, **kwargs)
-
-
 class _ZerosWithoutRoom(AsyncEnvPool):
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         stepped = super()._step(tensordict)
@@ -152,13 +140,13 @@ class _OneForAll(AsyncEnvPool):
         return stepped
 
 
-polling_receive = _planted("polling_receive", _PollingReceive)
-spinning_worker = _planted("spinning_worker", _SpinningWorker)
-sends_kept = _planted("sends_kept", _SendsKept)
-results_kept = _planted("results_kept", _ResultsKept)
-mapping_per_step = _planted("mapping_per_step", _MappingPerStep)
-buffer_per_pool = _planted("buffer_per_pool", _BufferPerPool)
-file_left = _planted("file_left", _FileLeft)
-half_built_left = _planted("half_built_left", _HalfBuiltLeft)
-zeros_without_room = _planted("zeros_without_room", _ZerosWithoutRoom)
-one_for_all = _planted("one_for_all", _OneForAll)
+polling_receive = planted("polling_receive", talking(_Polling))
+spinning_worker = planted("spinning_worker", _SpinningWorker)
+sends_kept = planted("sends_kept", _SendsKept)
+results_kept = planted("results_kept", _ResultsKept)
+mapping_per_step = planted("mapping_per_step", _MappingPerStep)
+buffer_per_pool = planted("buffer_per_pool", _BufferPerPool)
+file_left = planted("file_left", _FileLeft)
+half_built_left = planted("half_built_left", replacing(env_pool, "Workers", _WorkersOfHalfAPool))
+zeros_without_room = planted("zeros_without_room", _ZerosWithoutRoom)
+one_for_all = planted("one_for_all", _OneForAll)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from tensordict import TensorDictBase
 
-from harness.planted.pool import _planted
+from harness.planted.variants import employing, planted, talking
 from reference_impl.core.errors import WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
 from reference_impl.pool.conversation import Conversation
@@ -21,13 +21,6 @@ from reference_impl.pool.workers import Worker
 class _NeverKilled(Worker):
     def kill(self) -> None:
         """Leave a worker alone that does not hear SIGTERM."""
-
-
-class _KillWithheld(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        members = self._workers.members
-        members[:] = [_NeverKilled(each.runner, each.end) for each in members]
 
 
 class _ErrorReportedTwice(AsyncEnvPool):
@@ -71,12 +64,6 @@ def _zeros(answer: Any) -> Any:
     return answer.map(torch.zeros_like)
 
 
-class _DeadAnsweredFor(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._talk = _ZerosForTheDead(self._workers.members)
-
-
-kill_withheld = _planted("kill_withheld", _KillWithheld)
-error_reported_twice = _planted("error_reported_twice", _ErrorReportedTwice)
-dead_answered_for = _planted("dead_answered_for", _DeadAnsweredFor)
+kill_withheld = planted("kill_withheld", employing(_NeverKilled))
+error_reported_twice = planted("error_reported_twice", _ErrorReportedTwice)
+dead_answered_for = planted("dead_answered_for", talking(_ZerosForTheDead))

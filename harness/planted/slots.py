@@ -6,18 +6,18 @@ process of its cell and before the workers are forked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import torch
 from tensordict import TensorDict, TensorDictBase
 
-from harness.adapters.reference import HOOKS, POOL_CAPABILITIES, pool_port_of
+from harness.planted.variants import planted, replacing
 from harness.ports.backend import Backend
 from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
-from reference_impl.pool import AsyncEnvPool, env_pool, slot_line, slots, worker_slot
+from reference_impl.pool import env_pool, slot_line, slots, worker_slot
 from reference_impl.pool.dense import Columns, DenseSteps
 from reference_impl.pool.lines import Heard
 from reference_impl.pool.messages import Operation
@@ -26,27 +26,15 @@ from reference_impl.pool.slots import Slots, Unfit
 from reference_impl.pool.state import Delivery
 from reference_impl.pool.worker_slot import WorkerSlot
 
-_ONLY = {
-    "transport": frozenset({"process"}),
-    "start_method": frozenset({"fork"}),
-    "exchange": frozenset({"slots", "auto"}),
-}
-_SLOTS = replace(POOL_CAPABILITIES, setup={**POOL_CAPABILITIES.setup, **_ONLY})
 _WRITING_S = 0.1  # how long a row is in the making, where that has to be seen
 
 
-def _planted(name: str, module: object, part: str, wrong: object) -> Backend:
-    def make(*args: Any, **kwargs: Any) -> AsyncEnvPool:
-        vars(module)[part] = wrong
-        return AsyncEnvPool(*args, **kwargs)
-
-    return _backend(name, make)
-
-
-def _backend(name: str, make: Callable[..., AsyncEnvPool]) -> Backend:
-    port = replace(pool_port_of(make), capabilities=_SLOTS)
-    return Backend(
-        name=name, version=lambda: "planted", packages=("torchrl",), hooks=HOOKS, pool=port
+def _planted(name: str, module: ModuleType, part: str, wrong: object) -> Backend:
+    return planted(
+        name,
+        replacing(module, part, wrong),
+        transport=frozenset({"process"}),
+        exchange=frozenset({"slots", "auto"}),
     )
 
 

@@ -6,30 +6,21 @@ They run in threads only: what is returned does not depend on where the envs are
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 from tensordict import NonTensorData, TensorDictBase
 from torchrl.data import Unbounded
 
-from harness.adapters.reference import HOOKS, POOL_CAPABILITIES, pool_port_of
-from harness.ports.backend import Backend
+from harness.planted.variants import planted, talking
 from reference_impl.pool import AsyncEnvPool
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.indices import ENV_INDEX, stacked_index
 from reference_impl.pool.messages import Built, Operation
 from reference_impl.pool.values import Values
 
-_ONLY = {"transport": frozenset({"thread"}), "start_method": frozenset({"fork"})}
-_THREADS = replace(POOL_CAPABILITIES, setup={**POOL_CAPABILITIES.setup, **_ONLY})
-
-
-def _planted(name: str, make_pool: type[AsyncEnvPool]) -> Backend:
-    port = replace(pool_port_of(make_pool), capabilities=_THREADS)
-    return Backend(
-        name=name, version=lambda: "planted", packages=("torchrl",), hooks=HOOKS, pool=port
-    )
+_planted = partial(planted, transport=frozenset({"thread"}))
 
 
 class _Counted(AsyncEnvPool):
@@ -105,12 +96,6 @@ class _Telling(Conversation):
         return super().ask(operation, told, kwargs)
 
 
-class _IndexSent(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._talk = _Telling(self._workers.members)
-
-
 class _WrongDtype(AsyncEnvPool):
     def _set_specs(self, built: Sequence[Built]) -> None:
         super()._set_specs(built)
@@ -130,6 +115,6 @@ extras_under_next = _planted("extras_under_next", _ExtrasUnderNext)
 reward_lost = _planted("reward_lost", _RewardLost)
 next_written = _planted("next_written", _NextWritten)
 index_reused = _planted("index_reused", _IndexReused)
-index_sent = _planted("index_sent", _IndexSent)
+index_sent = _planted("index_sent", talking(_Telling))
 spec_of_wrong_dtype = _planted("spec_of_wrong_dtype", _WrongDtype)
 private_reset_incomplete = _planted("private_reset_incomplete", _PrivateResetIncomplete)

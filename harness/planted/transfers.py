@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.planted.pool import _planted, _RepliesInOrder
+from harness.planted.pool import RepliesInOrder
+from harness.planted.variants import employing, planted, talking
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.pool import AsyncEnvPool
@@ -18,7 +19,7 @@ from reference_impl.pool.workers import Worker
 class _RepetitionTaken(AsyncEnvPool):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._talk._state = _RepliesInOrder(self.num_envs)  # noqa: SLF001 - the bug is there
+        self._talk._state = RepliesInOrder(self.num_envs)  # noqa: SLF001 - the bug is there
 
 
 class _NeverOld(int):
@@ -67,24 +68,11 @@ class _EndingReader(Conversation):
             raise RuntimeError("nobody reads results any more")
 
 
-class _ReadingEnds(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._talk = _EndingReader(self._workers.members)
-
-
 class _ToldForSure(Worker):
     def ask(self) -> None:
         """Ask it to end, and wait until the question is out."""
         super().ask()
         channel.flush((self.end,), (), NEVER)
-
-
-class _FullChannelWaitedFor(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        members = self._workers.members
-        members[:] = [_ToldForSure(each.runner, each.end) for each in members]
 
 
 class _PatientReader(Conversation):
@@ -94,14 +82,8 @@ class _PatientReader(Conversation):
             super()._lose(env)
 
 
-class _TornItemWaitedFor(AsyncEnvPool):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._talk = _PatientReader(self._workers.members)
-
-
-repetition_taken = _planted("repetition_taken", _RepetitionTaken)
-repetition_carried_out = _planted("repetition_carried_out", _RepetitionCarriedOut)
-reading_ends = _planted("reading_ends", _ReadingEnds)
-full_channel_waited_for = _planted("full_channel_waited_for", _FullChannelWaitedFor)
-torn_item_waited_for = _planted("torn_item_waited_for", _TornItemWaitedFor)
+repetition_taken = planted("repetition_taken", _RepetitionTaken)
+repetition_carried_out = planted("repetition_carried_out", _RepetitionCarriedOut)
+reading_ends = planted("reading_ends", talking(_EndingReader))
+full_channel_waited_for = planted("full_channel_waited_for", employing(_ToldForSure))
+torn_item_waited_for = planted("torn_item_waited_for", talking(_PatientReader))
