@@ -8,16 +8,11 @@ arguments, and gets its size once that is known.
 from __future__ import annotations
 
 import os
-from multiprocessing import reduction
-from typing import TYPE_CHECKING, Any, final
+from typing import final
 
 import torch
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    # What pickling a descriptor for a new process gives; multiprocessing does not annotate it.
-    Travelling = Any
+from reference_impl.core.descriptors import Descriptor
 
 
 def supported() -> bool:
@@ -26,14 +21,11 @@ def supported() -> bool:
 
 
 @final
-class Arena:
-    """Shared memory behind one descriptor; it may be an argument of a new process."""
+class Arena(Descriptor):
+    """Shared memory behind one descriptor; what is mapped stays when that is released."""
 
     def __init__(self, fd: int | None = None) -> None:
-        self._fd = os.memfd_create("reference-pool", os.MFD_CLOEXEC) if fd is None else fd
-
-    def __reduce__(self) -> tuple[Callable[[Travelling], Arena], tuple[Travelling]]:
-        return _arrived, (reduction.DupFd(self._fd),)
+        super().__init__(os.memfd_create("reference-pool", os.MFD_CLOEXEC) if fd is None else fd)
 
     def resize(self, size: int) -> None:
         """Give it `size` bytes, all zero; nobody has mapped it yet."""
@@ -47,13 +39,3 @@ class Arena:
         return torch.from_file(
             f"/proc/self/fd/{self._fd}", shared=True, size=size, dtype=torch.uint8
         )
-
-    def release(self) -> None:
-        """Close the descriptor; what is mapped stays."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-
-def _arrived(fd: Travelling) -> Arena:
-    return Arena(fd.detach())
