@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.ends import ChannelClosed, End, ProcessEnd, ThreadEnd
+from reference_impl.core.holds import held
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
 __all__ = ["ChannelClosed", "End", "abandon", "close", "flush", "pair", "recv", "send", "wait"]
 
@@ -97,16 +98,17 @@ def wait(
         deadline: when to give up; an expired one looks once.
     """
     ends, sentinels = tuple(ends), tuple(sentinels)
-    with _held(ends) as held:
+    with held(ends):
+        polled = _by_number(ends)
         # Looked at only now that they are held: a message that came before rings no bell.
         ready: set[End | int] = {end for end in ends if end.has_message() or end.closed}
         poller = select.poll()
-        for fd in (*held, *sentinels):
+        for fd in (*polled, *sentinels):
             poller.register(fd, select.POLLIN)
         while True:
-            _ask_for_room(poller, held, select.POLLIN)
+            _ask_for_room(poller, polled, select.POLLIN)
             left = 0.0 if ready else deadline.left()
-            _handle(poller.poll(None if left is None else _milliseconds(left)), held, ready)
+            _handle(poller.poll(None if left is None else _milliseconds(left)), polled, ready)
             if ready or deadline.expired:
                 return ready
 
@@ -118,41 +120,26 @@ def flush(ends: Collection[End], sentinels: Collection[int], deadline: Deadline 
     nobody reads it.
     """
     while rest := [end for end in ends if end.has_unsent()]:
-        with _held(rest) as held:
+        with held(rest):
+            polled = _by_number(rest)
             poller = select.poll()
             for fd in sentinels:
                 poller.register(fd, select.POLLIN)
-            _ask_for_room(poller, held, 0)
+            _ask_for_room(poller, polled, 0)
             left = deadline.left()
             events = poller.poll(None if left is None else _milliseconds(left))
-            _handle(events, held, set())
+            _handle(events, polled, set())
         if not events or any(fd in sentinels for fd, _ in events):
             return not any(end.has_unsent() for end in ends)
     return True
 
 
-@contextlib.contextmanager
-def _held(ends: Collection[End]) -> Iterator[dict[int, End]]:
-    """Keep the descriptors of `ends` from being released while they are polled; by number."""
-    user = object()
-    try:
-        numbers = [end.hold(user) for end in ends]
-        yield {fd: end for fd, end in zip(numbers, ends, strict=True) if fd >= 0}
-    finally:
-        try:
-            _let_go(ends, user)
-        except BaseException:
-            _let_go(ends, user)  # an interrupt came in between: whom it spared is let go now
-            raise
+def _by_number(ends: Collection[End]) -> dict[int, End]:
+    return {fd: end for end in ends if (fd := end.fileno()) >= 0}
 
 
-def _let_go(ends: Collection[End], user: object) -> None:
-    for end in ends:
-        end.let_go(user)
-
-
-def _ask_for_room(poller: select.poll, held: dict[int, End], otherwise: int) -> None:
-    for fd, end in held.items():
+def _ask_for_room(poller: select.poll, polled: dict[int, End], otherwise: int) -> None:
+    for fd, end in polled.items():
         if end.has_unsent():
             poller.register(fd, otherwise | select.POLLOUT)
         elif otherwise:
@@ -163,9 +150,9 @@ def _milliseconds(seconds: float) -> int:
     return -int(-seconds * 1000 // 1)  # rounded up: a wait that returns early would spin
 
 
-def _handle(events: list[tuple[int, int]], held: dict[int, End], ready: set[End | int]) -> None:
+def _handle(events: list[tuple[int, int]], polled: dict[int, End], ready: set[End | int]) -> None:
     for fd, event in events:
-        end = held.get(fd)
+        end = polled.get(fd)
         if end is None:
             ready.add(fd)
             continue

@@ -10,11 +10,12 @@ import os
 import socket
 import struct
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, final
 
 from reference_impl.core import wire
+from reference_impl.core.holds import Holdable
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -28,20 +29,11 @@ class ChannelClosed(OSError):  # noqa: N818 - a state, not a mistake
     """The channel is closed, by this side or by the other; it stays so."""
 
 
-class End(ABC):
-    """One side of a duplex channel: a state (`closed`) and something to wait on."""
+class End(Holdable):
+    """One side of a duplex channel: a state (`closed`) and something to wait on.
 
-    def __init__(self) -> None:
-        # Guards `_users`, `_over` and the descriptor's release: without it a thread could poll a
-        # number that another thread has just closed and a third got again for something else.
-        self._lock = threading.Lock()
-        self._users: set[object] = set()
-        self._over = False
-
-    @property
-    def closed(self) -> bool:
-        """Whether this side has closed it, or has seen that the other did."""
-        return self._over
+    It is over once this side has closed it, or has seen that the other did.
+    """
 
     @abstractmethod
     def fileno(self) -> int:
@@ -67,10 +59,6 @@ class End(ABC):
     def hang_up(self) -> None:
         """Tell the other side that it is over, and wake whoever polls here."""
 
-    @abstractmethod
-    def release(self) -> None:
-        """Give the descriptor back."""
-
     def has_unsent(self) -> bool:
         """Return whether something kept is still to go out."""
         return False
@@ -79,27 +67,13 @@ class End(ABC):
     def on_writable(self) -> None:
         """Go on with what was kept."""
 
-    def hold(self, user: object) -> int:
-        """Keep the descriptor from being released until `user` lets go; return it, or -1."""
-        with self._lock:
-            self._users.add(user)
-            return self.fileno()
-
-    def let_go(self, user: object) -> None:
-        """Undo what `user` held, if it did; doing so again changes nothing."""
-        with self._lock:
-            self._users.discard(user)
-            if self._over and not self._users:
-                self.release()
-
     def shut(self, *, tell_peer: bool) -> None:
         """Enter the state of being over; for both sides if `tell_peer`."""
         with self._lock:
             self._over = True
             if tell_peer and self.fileno() >= 0:
                 self.hang_up()
-            if not self._users:
-                self.release()
+            self._release_if_unused()
 
     def mark_over(self) -> None:
         """Take note that the channel is over."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
+from reference_impl.core.holds import held
 from reference_impl.pool.layout import NotStatic, layout_of
 from reference_impl.pool.lines import IN_SLOT, Heard, heard_on_channels
 from reference_impl.pool.messages import BY_CODE, CODES, CONTROLS, Attach, Operation
@@ -105,8 +106,8 @@ class SlotLine:
 
     def listen(self, wanted: Collection[int], deadline: Deadline) -> Heard:
         """Wait for answers in slots, messages, ends of channels and of processes."""
-        with self._wires.held() as held:
-            if not held:  # closed meanwhile; the ledger says so
+        with held((self._wires,)):
+            if self._wires.closed:  # closed meanwhile; the ledger says so
                 return Heard((), (), ())
             if self._unsent:
                 self._unsent = any(each.end.has_unsent() for each in self._workers.values())
@@ -228,7 +229,7 @@ class SlotLine:
 def open_line(
     workers: Sequence[Worker], wires: Wires | None, built: Sequence[Built], *, strict: bool
 ) -> SlotLine | None:
-    """Return the line through slots; None, with the wires released, if the specs do not allow it.
+    """Return the line through slots; None, with the wires closed, if the specs do not allow it.
 
     Raises:
         ValueError: they do not and `strict` is set.
@@ -243,7 +244,7 @@ def open_line(
         _LOG.info("data travels by value: %s", error)
         for worker in workers:
             channel.send(worker.end, Attach(layout=None))
-        wires.release()
+        wires.close()
         return None
     return SlotLine(workers, wires, layout, strict=strict)
 

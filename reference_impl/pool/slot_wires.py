@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import select
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from reference_impl.core.arena import Arena
 from reference_impl.core.bell import Bell
+from reference_impl.core.holds import Holdable, held
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from reference_impl.core.clock import Deadline
     from reference_impl.pool.workers import Worker
@@ -44,7 +44,7 @@ class Wire:
         self.answered.release()
 
 
-class Wires:
+class Wires(Holdable):
     """The owner's side: all wires, a nudge, and what it takes to wait on them.
 
     Raises:
@@ -52,6 +52,7 @@ class Wires:
     """
 
     def __init__(self, num_envs: int) -> None:
+        super().__init__()
         with contextlib.ExitStack() as undone:
             self.arena: Final = Arena()
             undone.callback(self.arena.release)
@@ -73,11 +74,6 @@ class Wires:
             for env in range(num_envs)
         ]
         self._env_of = {wire.answered.fileno(): wire.index for wire in self._members}
-        # Guards `_users` and the release: without it a thread could poll a number that another has
-        # just closed and a third got again for something else.
-        self._lock = threading.Lock()
-        self._users: set[object] = set()
-        self._released = False
         # Ends of workers and whole messages: rare, and watched beside every wait for a bell.
         self._rare: select.epoll | None = None
         self._any: select.epoll | None = None
@@ -111,48 +107,25 @@ class Wires:
 
     def watch(self, worker: Worker) -> None:
         """Begin to watch a worker's channel and end."""
-        with self.held() as held:
-            if held and self._rare is not None:
+        with held((self,)):
+            if not self.closed and self._rare is not None:
                 for fd in (worker.end.fileno(), *worker.sentinels):
                     if fd >= 0:
                         self._rare.register(fd, select.EPOLLIN)
 
     def forget(self, worker: Worker) -> None:
         """Watch a worker no more that is over: it would be ready for ever."""
-        with self.held() as held:
-            if held and self._rare is not None:
+        with held((self,)):
+            if not self.closed and self._rare is not None:
                 for fd in (worker.end.fileno(), *worker.sentinels):
                     with contextlib.suppress(OSError, ValueError):  # closed, hence not watched
                         self._rare.unregister(fd)
 
     def nudge(self) -> None:
         """Wake whoever waits."""
-        with self.held() as held:
-            if held:
+        with held((self,)):
+            if not self.closed:
                 self._nudge.ring()
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[bool]:
-        """Keep the descriptors from being released; false if they are."""
-        user = object()
-        try:
-            with self._lock:
-                held = not self._released
-                if held:
-                    self._users.add(user)
-            yield held
-        finally:
-            try:
-                self._let_go(user)
-            except BaseException:
-                self._let_go(user)  # an interrupt came in between
-                raise
-
-    def _let_go(self, user: object) -> None:
-        with self._lock:
-            self._users.discard(user)
-            if self._released and not self._users:
-                self._close()
 
     def wait_for_first(self, deadline: Deadline) -> None:
         """Wait until env 0 has rung, or something rare happens; called while held.
@@ -188,16 +161,14 @@ class Wires:
         """Hear no nudge before the next one."""
         self._nudge.take()
 
-    def release(self) -> None:
-        """Close all descriptors, now or when nobody waits on them any more."""
+    def close(self) -> None:
+        """Have all descriptors released, now or when nobody waits on them any more."""
         with self._lock:
-            if self._released:
-                return
-            self._released = True
-            if not self._users:
-                self._close()
+            self._over = True
+            self._release_if_unused()
 
-    def _close(self) -> None:
+    def release(self) -> None:
+        """Close all descriptors."""
         for wire in self._members:
             wire.release()
         self._nudge.release()

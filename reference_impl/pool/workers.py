@@ -196,7 +196,7 @@ class Workers:
             for worker in (*self.members, *self._retired):
                 worker.release()
             if self._wires is not None:
-                self._wires.release()
+                self._wires.close()
         finally:
             self._ending.release()
 

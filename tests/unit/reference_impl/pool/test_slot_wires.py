@@ -8,6 +8,7 @@ import pytest
 
 from reference_impl.core import bell
 from reference_impl.core.bell import Bell
+from reference_impl.core.holds import held
 from reference_impl.pool import slot_wires
 from reference_impl.pool.slot_wires import Wires
 from tests.unit.reference_impl.interrupts import interrupted_at
@@ -19,6 +20,10 @@ def is_open(fd: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def is_over(wires: Wires) -> bool:
+    return wires.closed
 
 
 def test_descriptors_that_cannot_all_be_had_are_given_back(monkeypatch):
@@ -39,14 +44,14 @@ def test_descriptors_that_cannot_all_be_had_are_given_back(monkeypatch):
 def test_what_is_held_is_released_when_it_is_let_go():
     wires = Wires(1)
     fd = wires[0].asked.fileno()
-    with wires.held() as held:
-        assert held
-        wires.release()
+    with held((wires,)):
+        assert not is_over(wires)
+        wires.close()
         assert is_open(fd)
     assert wires[0].asked.fileno() == -1
-    with wires.held() as held:
-        assert not held
-    wires.release()
+    with held((wires,)):
+        assert is_over(wires)
+    wires.close()
 
 
 def test_a_worker_inherits_no_bell_but_its_own():
@@ -55,7 +60,7 @@ def test_a_worker_inherits_no_bell_but_its_own():
     others = set(wires.bells_of_others(1))
     assert len(others) == 5
     assert not mine & others
-    wires.release()
+    wires.close()
 
 
 def test_an_interrupt_anywhere_while_they_are_held_leaves_nothing_open_once_they_are_released():
@@ -63,7 +68,7 @@ def test_an_interrupt_anywhere_while_they_are_held_leaves_nothing_open_once_they
         wires = Wires(1)
         fd = wires[0].asked.fileno()
         interrupted = interrupted_at(point, wires.nudge)
-        wires.release()
+        wires.close()
         assert not is_open(fd), f"interrupted at point {point}"
         if not interrupted:
             return
