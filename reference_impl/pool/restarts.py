@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 _RESETS: Final = frozenset({Operation.RESET, Operation.PRIVATE_RESET})
 _STEPS: Final = frozenset({Operation.STEP, Operation.PRIVATE_STEP})
-_STEPS_WITH_RESET: Final = frozenset({Operation.STEP_AND_MAYBE_RESET, Operation.STEP_THEN_RESET})
+_ALL_STEPS: Final = _STEPS | {Operation.STEP_AND_MAYBE_RESET, Operation.STEP_THEN_RESET}
 
 
 class Restarts:
@@ -128,18 +128,16 @@ class RestartingConversation(Conversation):
         if call.operation in _RESETS:
             self._unreset.discard(env)
             self._reset_kwargs[env] = call.kwargs
-        elif env in self._unreset and call.operation in _STEPS | _STEPS_WITH_RESET:
+        elif env in self._unreset and call.operation in _ALL_STEPS:
             self._unreset.discard(env)
             self._cut(env, call)
             return
         super()._post(env, call)
 
     def _lose(self, env: int) -> None:
-        # What it has said before it went counts; the next question would have come too late.
-        lost: Lost | None = self._workers[env].post_mortem()
+        lost = self._workers[env].post_mortem()
         self._line.lose(env)
         if not self._state.closed and env not in self._state.lost:
-            assert lost is not None
             try:
                 given_up = self._restarts.replace(env, lost)
             except Closed:
@@ -149,7 +147,7 @@ class RestartingConversation(Conversation):
                 self._line.posted()
                 return
             lost = given_up
-        self._state.lose(env, lost or Lost())
+        self._state.lose(env, lost)
 
     def _go_on(self, env: int, lost: Lost) -> None:
         """Take the new worker in, and see to what the old one was asked."""
@@ -157,18 +155,13 @@ class RestartingConversation(Conversation):
         self._line.adopt(env, self._workers[env])
         self._unreset.add(env)
         for id_, operation, given in self._state.take_over(env):
-            call = Call(request=id_, operation=operation, values=given, kwargs={})
+            if operation not in _RESETS | _ALL_STEPS:
+                # It may have happened, and cannot be repeated.
+                self._state.answer_to(id_, env, lost)
+                continue
+            kwargs = self._reset_kwargs.get(env, {}) if operation in _RESETS else {}
             try:
-                if operation in _RESETS:
-                    self._unreset.discard(env)
-                    kwargs = self._reset_kwargs.get(env, {})
-                    again = Call(request=id_, operation=operation, values=given, kwargs=kwargs)
-                    self._line.post(env, again)
-                elif operation in _STEPS | _STEPS_WITH_RESET:
-                    self._unreset.discard(env)
-                    self._cut(env, call)
-                else:  # it may have happened, and cannot be repeated
-                    self._state.answer_to(id_, env, lost)
+                self._post(env, Call(request=id_, operation=operation, values=given, kwargs=kwargs))
             except channel.ChannelClosed:  # the new one is lost, too
                 self._lose(env)
                 return
