@@ -98,7 +98,7 @@ class ControlCalls(AsyncCalls):
         given = {
             env: {"name": name, "value": value} for env, value in zip(envs, values, strict=True)
         }
-        self._all_or_error(*self._ask_envs(Operation.SET_ATTR, given))
+        self._ask_all(Operation.SET_ATTR, given)
 
     def update_env_params(
         self,
@@ -177,15 +177,20 @@ class ControlCalls(AsyncCalls):
         given = dict.fromkeys(envs, state_dict)
         if "worker0" in state_dict:
             given = {env: state_dict[f"worker{env}"] for env in envs}
-        self._all_or_error(*self._ask_envs(Operation.LOAD_STATE_DICT, given))
+        self._ask_all(Operation.LOAD_STATE_DICT, given)
 
     def _controlled(
         self, operation: Operation, given: Any, env_index: int | Sequence[int] | None
     ) -> Any:
         envs = self._envs(env_index)
-        done, failed = self._ask_envs(operation, dict.fromkeys(envs, given))
-        self._all_or_error(done, failed)
+        done = self._ask_all(operation, dict.fromkeys(envs, given))
         return done[env_index] if isinstance(env_index, int) else tuple(done[env] for env in envs)
+
+    def _ask_all(self, operation: Operation, given: Mapping[int, Any]) -> dict[int, Any]:
+        done, failed = self._ask_envs(operation, given)
+        if failed:
+            raise failed[min(failed)]
+        return done
 
     def _ask_envs(
         self, operation: Operation, given: Mapping[int, Any]
@@ -199,11 +204,6 @@ class ControlCalls(AsyncCalls):
             else:
                 done[env] = unpacked(reply.result)
         return done, failed
-
-    @staticmethod
-    def _all_or_error(_done: Mapping[int, Any], failed: Mapping[int, WorkerError]) -> None:
-        if failed:
-            raise failed[min(failed)]
 
 
 def _one_each(values: Sequence[Any], envs: Sequence[int], name: str) -> None:

@@ -16,7 +16,7 @@ from reference_impl.pool.fast_tensordicts import tensordict_of
 from reference_impl.pool.indices import ENV_INDEX, stacked_index
 from reference_impl.pool.layout import Field
 from reference_impl.pool.lines import IN_SLOT
-from reference_impl.pool.slots import FOLLOWING, ROOT, check_leaf
+from reference_impl.pool.slots import FOLLOWING, ROOT, check_leaf, copy_into
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,8 +92,7 @@ class DenseSteps:
         for key, (bit, column) in self._given.items():
             leaf = td.get(key, None)
             if leaf is not None:
-                leaf = leaf.detach() if leaf.requires_grad else leaf
-                column.copy_(leaf if leaf.shape == column.shape else leaf.reshape(column.shape))
+                copy_into(column, leaf, (key,))
                 bits |= bit
         return bits
 

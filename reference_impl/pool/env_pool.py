@@ -16,6 +16,7 @@ from reference_impl.pool.control_calls import ControlCalls
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.dense import Columns, DenseSteps, is_plain
 from reference_impl.pool.indices import ENV_INDEX, stacked_index
+from reference_impl.pool.layout import PARTS
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.options import Options, factories
 from reference_impl.pool.restarts import RestartingConversation, Restarts
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
     from reference_impl.pool.workers import Backend
 
 _HIDDEN: Final = (ENV_INDEX, "next")
-_PARTS: Final = {
-    "input_spec": ("full_action_spec", "full_state_spec"),
-    "output_spec": ("full_observation_spec", "full_reward_spec", "full_done_spec"),
-}
 
 
 class AsyncEnvPool(ControlCalls, EnvBase):
@@ -171,7 +168,7 @@ class AsyncEnvPool(ControlCalls, EnvBase):
 
     def _set_specs(self, built: Sequence[Built]) -> None:
         # Part by part: a stack of whole specs of differing envs loses nested keys.
-        for name, parts in _PARTS.items():
+        for name, parts in PARTS.items():
             stacks = {part: torch.stack([one.specs[name][part] for one in built]) for part in parts}
             shape = stacks[parts[0]].shape
             spec = Composite(stacks, shape=shape, device=built[0].specs.device)

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 _LINE: Final = 64  # bytes of a cache line: no two envs' headers share one, and columns start on one
 WORDS: Final = _LINE // 8
 LEAVES_MAX: Final = 62  # the entries that are present are the bits of one signed word
+PARTS: Final = {
+    "input_spec": ("full_action_spec", "full_state_spec"),
+    "output_spec": ("full_observation_spec", "full_reward_spec", "full_done_spec"),
+}
+"""What the specs of an env consist of."""
 
 
 class NotStatic(ValueError):  # noqa: N818 - a property of the specs, not a mistake
@@ -101,7 +106,7 @@ def layout_of(specs: Sequence[Any], reset_keys: Iterable[NestedKey]) -> Layout:
         if part != parts[0]:
             raise NotStatic(f"the specs of env {env} differ from those of env 0")
     trees, sizes = parts[0]
-    action, state, observation, reward, done = (trees[name] for name in _NAMES)
+    action, state, observation, reward, done = trees.values()
     masks = _masks(reset_keys, done)
     builder = _Builder(len(specs), sizes)
     given = builder.region(action, state, masks)
@@ -118,30 +123,21 @@ def layout_of(specs: Sequence[Any], reset_keys: Iterable[NestedKey]) -> Layout:
     )
 
 
-_NAMES: Final = (
-    "full_action_spec",
-    "full_state_spec",
-    "full_observation_spec",
-    "full_reward_spec",
-    "full_done_spec",
-)
-
-
 def _parts(specs: Any) -> tuple[dict[str, Tree], Sizes]:
-    """Return shapes and dtypes by part, and the batch sizes of all nodes."""
+    """Return shapes and dtypes by part, in the order of `PARTS`, and the batch sizes of all nodes."""
     sizes: Sizes = {}
     trees = {}
-    for name in _NAMES:
-        side = "input_spec" if name in _NAMES[:2] else "output_spec"
-        trees[name] = _tree(specs[side][name], (), sizes)
+    for side, names in PARTS.items():
+        for name in names:
+            trees[name] = _tree(specs[side][name], (), sizes)
     return trees, sizes
 
 
 def _tree(spec: Any, path: tuple[str, ...], sizes: Sizes) -> Tree:
     if type(spec) is not Composite or getattr(spec, "data_cls", None) is not None:
-        raise NotStatic(f"{_name(path)} is a {type(spec).__name__}")
+        raise NotStatic(f"{name_of(path)} is a {type(spec).__name__}")
     if sizes.setdefault(path, tuple(spec.shape)) != tuple(spec.shape):
-        raise NotStatic(f"{_name(path)} has several batch sizes")
+        raise NotStatic(f"{name_of(path)} has several batch sizes")
     tree: Tree = {}
     for key, child in spec.items():
         if child is None:
@@ -155,19 +151,20 @@ def _tree(spec: Any, path: tuple[str, ...], sizes: Sizes) -> Tree:
 
 def _leaf(spec: Any, path: tuple[str, ...]) -> tuple[tuple[int, ...], torch.dtype]:
     if isinstance(spec, NonTensor) or spec.dtype is None:
-        raise NotStatic(f"{_name(path)} is a {type(spec).__name__}")
+        raise NotStatic(f"{name_of(path)} is a {type(spec).__name__}")
     if spec.device is not None and spec.device.type != "cpu":
-        raise NotStatic(f"{_name(path)} is on {spec.device}")
+        raise NotStatic(f"{name_of(path)} is on {spec.device}")
     try:
         shape = tuple(spec.shape)  # a stack of differing specs has none
     except RuntimeError as error:
-        raise NotStatic(f"{_name(path)} has no single shape") from error
+        raise NotStatic(f"{name_of(path)} has no single shape") from error
     if any(size < 0 for size in shape):
-        raise NotStatic(f"{_name(path)} has the variable shape {shape}")
+        raise NotStatic(f"{name_of(path)} has the variable shape {shape}")
     return shape, spec.dtype
 
 
-def _name(path: tuple[str, ...]) -> str:
+def name_of(path: tuple[str, ...]) -> str:
+    """Return an entry's key as users write it."""
     return repr(path[0] if len(path) == 1 else path) if path else "the root"
 
 

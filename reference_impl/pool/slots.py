@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from reference_impl.pool.layout import WORDS, Field, Layout, Node
+from reference_impl.pool.layout import WORDS, Field, Layout, Node, name_of
 from reference_impl.pool.values import Values
 
 if TYPE_CHECKING:
@@ -164,16 +164,16 @@ def _put(
         entry = node.entries.get(key)
         other = None if beside is None else beside.entries.get(key)
         if isinstance(entry, Field):
-            _copy_into(cells[entry.bit], leaf, (*path, key))
+            copy_into(cells[entry.bit], leaf, (*path, key))
             if leaf.dtype is not entry.dtype:  # by value it would not be converted either
-                raise Unfit(f"{_name((*path, key))} must be {entry.dtype}, got {leaf.dtype}")
+                raise Unfit(f"{name_of((*path, key))} must be {entry.dtype}, got {leaf.dtype}")
             bits |= 1 << entry.bit
         elif isinstance(leaf, Values) and (entry is not None or isinstance(other, Node)):
             below = entry or _EMPTY
             aside = other if isinstance(other, Node) else None
             bits |= _put(cells, below, leaf, aside, (*path, key))
         elif other is None:
-            raise Unfit(f"{_name((*path, key))} is not in the specs")
+            raise Unfit(f"{name_of((*path, key))} is not in the specs")
     return bits
 
 
@@ -189,7 +189,7 @@ def _put_known(cells: Sequence[torch.Tensor], node: Node, values: Values) -> int
         if isinstance(entry, Node):
             bits |= _put_known(cells, entry, leaf)
         else:
-            _copy_into(cells[entry.bit], leaf, (key,))
+            copy_into(cells[entry.bit], leaf, (key,))
             bits |= 1 << entry.bit
     return bits
 
@@ -205,18 +205,19 @@ def _check(node: Node, values: Values, path: tuple[str, ...]) -> None:
         elif isinstance(leaf, Values):
             _check(entry, leaf, below)
         else:
-            raise Unfit(f"{_name(below)} must be a tensordict, got {type(leaf).__name__}")
+            raise Unfit(f"{name_of(below)} must be a tensordict, got {type(leaf).__name__}")
 
 
 def check_leaf(leaf: Any, shape: tuple[int, ...], path: tuple[str, ...]) -> None:
     """Raise `Unfit` unless `leaf` is a tensor of this shape, up to dimensions of one."""
     if not isinstance(leaf, torch.Tensor):
-        raise Unfit(f"{_name(path)} must be a tensor, got {type(leaf).__name__}")
+        raise Unfit(f"{name_of(path)} must be a tensor, got {type(leaf).__name__}")
     if leaf.shape != shape and leaf.numel() != torch.Size(shape).numel():
-        raise Unfit(f"{_name(path)} must have the shape {shape}, got {tuple(leaf.shape)}")
+        raise Unfit(f"{name_of(path)} must have the shape {shape}, got {tuple(leaf.shape)}")
 
 
-def _copy_into(cell: torch.Tensor, leaf: Any, path: tuple[str, ...]) -> None:
+def copy_into(cell: torch.Tensor, leaf: Any, path: tuple[str, ...]) -> None:
+    """Copy `leaf` into its place, or raise `Unfit`: it has its shape, up to dimensions of one."""
     if not isinstance(leaf, torch.Tensor) or leaf.shape != cell.shape:
         check_leaf(leaf, tuple(cell.shape), path)
         leaf = leaf.reshape(cell.shape)
@@ -233,7 +234,3 @@ def _read(cells: Sequence[torch.Tensor], node: Node, bits: int) -> Values | None
         elif bits >> entry.bit & 1:
             entries[key] = cells[entry.bit].clone()
     return Values(entries=entries, batch_size=node.batch_size) if entries else None
-
-
-def _name(path: tuple[str, ...]) -> str:
-    return repr(path[0] if len(path) == 1 else path)

@@ -128,8 +128,8 @@ class Workers:
             for index, factory in enumerate(factories):
                 self.members.append(self._new_worker(index, factory))
                 if self._backend == "threading":  # threads make their envs one after the other
-                    built += self._await_built(index, deadline)
-            return built or self._await_built(0, deadline)
+                    built += self._await_built((index,), deadline)
+            return built or self._await_built(range(len(self.members)), deadline)
         except BaseException:
             self.end(_no_longer_than(deadline))
             raise
@@ -160,7 +160,7 @@ class Workers:
             new = self._new_worker(index, self._factories[index], updates=tuple(updates), seed=seed)
             self.members[index] = self._newest = new
         try:
-            self._await_one(index, deadline)
+            self._await_built((index,), deadline)
         except BaseException:
             new.kill()
             channel.close(new.end)
@@ -243,14 +243,7 @@ class Workers:
             raise WorkerError(index, _CONSTRUCTION, cause, text) from None
         return Worker(runner, ours)
 
-    def _await_built(self, first: int, deadline: Deadline) -> list[Built]:
-        started = range(first, len(self.members))
-        return self._await_envs(started, deadline)
-
-    def _await_one(self, index: int, deadline: Deadline) -> None:
-        self._await_envs((index,), deadline)
-
-    def _await_envs(self, started: Sequence[int], deadline: Deadline) -> list[Built]:
+    def _await_built(self, started: Sequence[int], deadline: Deadline) -> list[Built]:
         built: dict[int, Built] = {}
         while len(built) < len(started):
             waiting = {i: self.members[i] for i in started if i not in built}
