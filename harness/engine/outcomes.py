@@ -122,8 +122,9 @@ def judged_again(cell: CellResult, root: Path) -> CellResult:
             alone = runs.pop(each.name)
             if cell.confirmation is not None:
                 alone = replace(alone, seconds=cell.confirmation.seconds)
-            runs[suspect] = confirmed(runs[suspect], alone)
-        if (each / DOUBTED).exists():
+            if suspicious(runs[suspect].verdict):  # judges of today may not say so any more
+                runs[suspect] = confirmed(runs[suspect], alone)
+        if (each / DOUBTED).exists() and suspicious(runs[each.name].verdict):
             reason = json.loads((each / DOUBTED).read_text(encoding="utf-8"))
             runs[each.name] = doubted(runs[each.name], reason)
     return summed_up(cell, list(runs.values()), root)

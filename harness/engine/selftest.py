@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 
+from harness.checkers._shared import HOLDING_FAULTS
 from harness.engine.loader import resolve
 from harness.engine.power import cover, is_clean, power_of
 from harness.engine.supervisor import Job
@@ -16,8 +17,6 @@ from harness.model.selftest import BugSeen, Selftest
 from harness.model.verdict import FAILURES, Contract, Outcome
 
 CATALOGUE = "harness.planted.catalogue:PLANTED"
-HOLDING = frozenset({"stall", "stop"})
-"""Faults in whose rows somebody waits for seconds: they come last."""
 
 
 def planted(names: Sequence[str] = ()) -> tuple[PlantedBug, ...]:
@@ -52,7 +51,8 @@ def order(
             return 0, 0.0
         if is_clean(row_of(job.blank.id)):
             return 1, 0.0
-        held = any(fault.fault in HOLDING for fault in job.request.faults())
+        # Somebody waits for seconds in these rows: they come last.
+        held = any(fault.fault in HOLDING_FAULTS for fault in job.request.faults())
         return (3, draw.random()) if held else (2, 0.0)
 
     def ordered(jobs: list[Job]) -> list[Job]:

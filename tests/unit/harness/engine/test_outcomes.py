@@ -21,6 +21,7 @@ from tests.unit.harness.report import sample
 
 ROOT = Path("run")
 LATE = Finding(checker="bounded_calls", text="late", contract=Contract.LIVENESS, time=True)
+WRONG = Finding(checker="routing", text="wrong", contract=Contract.DOCUMENTED)
 LEFT = Finding(checker="no_leaks", text="left", contract=Contract.LIVENESS, leak=True)
 
 
@@ -83,19 +84,32 @@ def test_a_run_that_needed_none_has_no_confirmation():
     assert summed_up(blank, [run(1, Outcome.FAIL)], ROOT).confirmation is None
 
 
-def test_a_doubt_is_read_again_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("today", [run(1, Outcome.FAIL, LATE), run(1, Outcome.HANG)])
+def test_a_doubt_is_read_again_with_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, today: Run
+):
+    cell = doubted_and_judged_again(tmp_path, monkeypatch, today)
+    assert (cell.outcome, cell.reason) == (Outcome.UNKNOWN, "time, not confirmed: reason 1")
+
+
+@pytest.mark.parametrize("today", [run(1, Outcome.PASS), run(1, Outcome.FAIL, WRONG, LATE)])
+def test_a_doubt_is_forgotten_where_the_judges_of_today_have_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, today: Run
+):
+    cell = doubted_and_judged_again(tmp_path, monkeypatch, today)
+    assert (cell.outcome, cell.reason) == (today.verdict.outcome, "reason 1")
+
+
+def doubted_and_judged_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, today: Run
+) -> CellResult:
     directory = tmp_path / "cells" / "a" / "1"
     directory.mkdir(parents=True)
-    suspect = replace(run(1, Outcome.FAIL), directory=directory)
+    suspect = replace(run(1, Outcome.FAIL, LATE), directory=directory)
     found = unconfirmed(suspect)
-    assert (found.verdict.outcome, found.verdict.reason) == (
-        Outcome.UNKNOWN,
-        "time, not confirmed: reason 1",
-    )
-    monkeypatch.setattr("harness.engine.outcomes.judge_directory", lambda _: suspect.verdict)
+    monkeypatch.setattr("harness.engine.outcomes.judge_directory", lambda _: today.verdict)
     blank = sample.cell(sample.HELD, "", sample.REFERENCE, Outcome.UNKNOWN)
-    cell = judged_again(summed_up(blank, [found], tmp_path), tmp_path)
-    assert (cell.outcome, cell.reason) == (Outcome.UNKNOWN, "time, not confirmed: reason 1")
+    return judged_again(summed_up(blank, [found], tmp_path), tmp_path)
 
 
 @pytest.mark.parametrize(
