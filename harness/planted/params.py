@@ -112,10 +112,10 @@ class _SeedRepeated(_Restarting):
 
 
 class _Forgetful(Restarts):
-    def replace(self, env: int, lost: Any) -> Any:
+    def replace(self, worker: int, envs: Sequence[int], lost: Any) -> Any:
         """Replace it, by one that has the first parameters."""
         self._updates = {}
-        return super().replace(env, lost)
+        return super().replace(worker, envs, lost)
 
 
 class _ParamsForgotten(_Restarting):

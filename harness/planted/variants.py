@@ -65,7 +65,7 @@ def employing(kind: type[Worker]) -> type[AsyncEnvPool]:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             members = self._workers.members
-            members[:] = [kind(each.runner, each.end) for each in members]
+            members[:] = [kind(each.runner, each.end, each.envs) for each in members]
 
     return Pool
 

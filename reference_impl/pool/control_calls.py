@@ -32,7 +32,7 @@ class EnvParamsError(WorkerError):
         self.versions = versions
         self.failures = failures
         first = failures[min(failures)]
-        super().__init__(first.worker, first.operation, first.cause, first.traceback)
+        super().__init__(first.worker, first.operation, first.cause, first.traceback, first.env)
 
     def __str__(self) -> str:
         head, *rest = super().__str__().split("\n", 1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.errors import ReceiveTimeout, WorkerError
-from reference_impl.pool.lines import IN_SLOT, ByValue
+from reference_impl.pool.lines import IN_SLOT, ByValue, by_env
 from reference_impl.pool.messages import Call, Done, Failed, Operation, Unreadable
 from reference_impl.pool.state import PoolState
 
@@ -38,14 +38,14 @@ class Conversation:
     """What is said between one pool and its workers."""
 
     def __init__(self, workers: Sequence[Worker], line: Line | None = None) -> None:
-        self._workers = list(workers)
-        self._line: Line = ByValue(self._workers) if line is None else line
+        self._workers = list(by_env(workers).values())  # by env
+        self._line: Line = ByValue(workers) if line is None else line
         # Guards all that follows and the line: without it two threads could take the same reply, or
         # none wake up, or one could be handed what another lets a worker write to.
         self._changed = threading.Condition(threading.Lock())
         self._reading = False
         self._waiting = 0  # threads that wait for the one that reads
-        self._state = PoolState(len(workers))
+        self._state = PoolState(len(self._workers), len(workers[0].envs))
 
     def close(self) -> None:
         """Refuse further calls; those that wait raise `Closed` as soon as the workers end."""
@@ -84,20 +84,24 @@ class Conversation:
         with self._changed:
             self._line.check(operation, calls)
             ids = self._state.begin(operation, calls, alone=alone)
+            over: dict[int, Worker] = {}
             try:
                 for position, (env, id_) in enumerate(zip(envs, ids, strict=True)):
                     more = {} if kwargs is None else kwargs[env]
-                    call = Call(request=id_, operation=operation, values=calls[env], kwargs=more)
                     try:
-                        self._post(env, call)
+                        self._post(env, self._call(env, id_, operation, calls[env], more))
                     except channel.ChannelClosed:
-                        self._lose(env)
+                        over[env] = self._workers[env]
                     except BaseException:
                         self._state.retract(ids[position:])
                         self._state.abandon(ids[:position])
                         raise
             finally:
                 self._line.posted()
+            # Not before all were posted: who replaces a worker asks the new one all that is open.
+            for env, worker in over.items():
+                if worker is self._workers[env]:
+                    self._lose(env)
         self._help_out([self._workers[env] for env in envs])
         return ids
 
@@ -264,12 +268,12 @@ class Conversation:
             channel.wait((self._workers[env].end,), (), Deadline.after(0.0))
         for env in {*heard.talking, *heard.gone}:
             worker = self._workers[env]
-            self._take_all(env, worker)
+            self._take_all(worker)
             gone = env in heard.gone and not worker.alive  # another thread may have replaced it
             if gone or worker.end.closed:
                 self._lose(env)
 
-    def _take_all(self, env: int, worker: Worker) -> None:
+    def _take_all(self, worker: Worker) -> None:
         while worker.end.has_message():
             try:
                 reply: Done | Failed | Unreadable = channel.recv(worker.end)
@@ -277,28 +281,48 @@ class Conversation:
                 return
             except Exception as error:  # noqa: BLE001 - whatever rebuilding the user's data raises
                 text = "".join(traceback.format_exception(error))
-                self._unreadable(env, f"its reply could not be read: {error!r}", text)
+                self._unreadable(worker, f"its reply could not be read: {error!r}", text)
             else:
                 if isinstance(reply, Unreadable):
                     cause = f"it could not read its call: {reply.cause}"
-                    self._unreadable(env, cause, reply.traceback)
+                    self._unreadable(worker, cause, reply.traceback)
                 else:
+                    env = worker.envs[reply.place]
                     self._line.settle(env, reply.request)
                     self._state.answer(env, reply)
 
-    def _unreadable(self, env: int, cause: str, text: str) -> None:
+    def _unreadable(self, worker: Worker, cause: str, text: str) -> None:
         # The id went with the message. A worker answers in order, so it was the oldest question's.
-        oldest = self._state.oldest_unanswered(env)
-        if oldest is not None:
-            self._line.settle(env, oldest)
-            self._state.answer(env, Failed(request=oldest, cause=cause, traceback=text))
+        asked = {env: self._state.oldest_unanswered(env) for env in worker.envs}
+        found = {id_: env for env, id_ in asked.items() if id_ is not None}
+        if found:
+            oldest = min(found)
+            self._line.settle(found[oldest], oldest)
+            failed = Failed(request=oldest, cause=cause, traceback=text)
+            self._state.answer(found[oldest], failed)
+
+    def _call(
+        self,
+        env: int,
+        id_: int,
+        operation: Operation,
+        values: Values | None,
+        kwargs: dict[str, Any],
+    ) -> Call:
+        place = env - self._workers[env].envs.start
+        return Call(request=id_, operation=operation, values=values, kwargs=kwargs, place=place)
 
     def _post(self, env: int, call: Call) -> None:
         self._line.post(env, call)
 
     def _lose(self, env: int) -> None:
-        self._line.lose(env)
-        self._state.lose(env, self._workers[env].post_mortem())
+        """Take note that the worker of `env` is over, with all of its envs."""
+        worker = self._workers[env]
+        if env not in self._state.lost:
+            self._line.lose(worker)
+            lost = worker.post_mortem()
+            for each in worker.envs:
+                self._state.lose(each, lost)
 
     def _help_out(self, workers: list[Worker]) -> None:
         ends = [worker.end for worker in workers]

@@ -42,7 +42,7 @@ _HIDDEN: Final = (ENV_INDEX, "next")
 
 
 class AsyncEnvPool(ControlCalls, EnvBase):
-    """A pool of envs, each in a thread or a process of its own, with torchrl's names.
+    """A pool of envs in threads or processes, one each or several in one, with torchrl's names.
 
     It is an `EnvBase` whose first batch dimension counts the envs, and returns the values that
     torchrl's `SerialEnv` returns on the same envs, plus "env_index" in the root. `step` writes
@@ -62,6 +62,10 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         exchange: "queue" (by value), "shm" (shared slots; for processes, and envs whose specs are
             equal and hold nothing but tensors of known shapes), or "auto", the default: slots where
             that is so. `resolved_exchange` says which.
+        envs_per_worker: how many envs, one after the other, a worker has; the last one may have
+            fewer. It steps them one after the other, and each answers as soon as it is done. An env
+            that raises does not touch its neighbours; a worker that dies takes all of its envs
+            along, and a restart brings all of them back. Errors name worker and env.
         create_env_kwargs: keyword arguments of the makers, one dict for all or one for each.
         start_method: of worker processes: "forkserver", "fork" or "spawn".
         on_worker_failure: "raise", or "restart": a worker that dies or cannot be reached is
@@ -91,6 +95,7 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         backend: Backend = "multiprocessing",
         stack: Stack = "dense",
         exchange: Exchange | None = None,
+        envs_per_worker: int = 1,
         create_env_kwargs: Kwargs = None,
         start_method: StartMethod = "forkserver",
         on_worker_failure: OnFailure = "raise",
@@ -113,10 +118,17 @@ class AsyncEnvPool(ControlCalls, EnvBase):
             on_worker_failure=on_worker_failure,
             max_restarts=max_restarts,
             restart_backoff=restart_backoff,
+            envs_per_worker=envs_per_worker,
         )
         makers = factories(env_makers, create_env_kwargs)
-        wires = Wires(len(makers)) if options.may_use_slots else None
-        workers = Workers(backend, start_method, wires, shows_version=show_params_version)
+        wires = Wires(len(makers), envs_per_worker) if options.may_use_slots else None
+        workers = Workers(
+            backend,
+            start_method,
+            wires,
+            shows_version=show_params_version,
+            envs_per_worker=envs_per_worker,
+        )
         # Before the first worker: a collection at any later moment finds them all.
         self.__dict__["_finalizer"] = weakref.finalize(self, workers.end, shutdown_timeout)
         built = workers.start(makers, Deadline.after(start_timeout))
@@ -129,6 +141,7 @@ class AsyncEnvPool(ControlCalls, EnvBase):
             raise
         self.min_get = 1
         self.num_envs = len(makers)
+        self.envs_per_worker = envs_per_worker
         self.env_makers = [factory.maker for factory in makers]
         self.backend, self.stack, self.exchange = options.backend, options.stack, options.exchange
         self.env_batch_sizes = [torch.Size(one.batch_size) for one in built]
@@ -183,14 +196,15 @@ class AsyncEnvPool(ControlCalls, EnvBase):
 
     @property
     def worker_pids(self) -> list[int]:
-        """The process ids of the workers, by env; empty for threads."""
+        """The process ids of the workers; empty for threads."""
         runners = (worker.runner for worker in self._workers.members)
         return [runner.pid for runner in runners if isinstance(runner, OwnedProcess)]
 
     def stats(self) -> dict[str, Any]:
         """Return counts, without asking the envs: which are busy or lost, what was dropped."""
         told = self._talk.standing()
-        return {"num_envs": self.num_envs, "exchange": self.resolved_exchange, **told}
+        counts = {"num_envs": self.num_envs, "num_workers": len(self._workers.members)}
+        return {**counts, "exchange": self.resolved_exchange, **told}
 
     def channels(self) -> dict[str, list[End]]:
         """Return the owner's ends by what they carry; the channels are duplex, so each is both."""

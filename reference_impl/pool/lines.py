@@ -74,12 +74,12 @@ class Line(Protocol):
         """Take note of a reply that came over the channel."""
         ...
 
-    def lose(self, env: int) -> None:
-        """Listen to `env` no more."""
+    def lose(self, worker: Worker) -> None:
+        """Listen to a worker no more."""
         ...
 
-    def adopt(self, env: int, worker: Worker) -> None:
-        """Listen to `env` again, whose worker is new and was asked nothing yet."""
+    def adopt(self, worker: Worker) -> None:
+        """Listen to a worker that is new and was asked nothing yet."""
         ...
 
 
@@ -87,7 +87,7 @@ class ByValue:
     """Data in messages over the channels."""
 
     def __init__(self, workers: Sequence[Worker]) -> None:
-        self._workers = dict(enumerate(workers))
+        self._workers = by_env(workers)
 
     def check(self, operation: Operation, calls: Mapping[int, Values | None]) -> None:
         """Refuse nothing: what cannot be pickled says so in `post`."""
@@ -118,13 +118,18 @@ class ByValue:
     def settle(self, env: int, request: int) -> None:
         """Do nothing."""
 
-    def lose(self, env: int) -> None:
-        """Listen to `env` no more."""
-        self._workers = {each: worker for each, worker in self._workers.items() if each != env}
+    def lose(self, worker: Worker) -> None:
+        """Listen to it no more."""
+        self._workers = {env: one for env, one in self._workers.items() if env not in worker.envs}
 
-    def adopt(self, env: int, worker: Worker) -> None:
-        """Listen to `env` again."""
-        self._workers = {**self._workers, env: worker}
+    def adopt(self, worker: Worker) -> None:
+        """Listen to it."""
+        self._workers = {**self._workers, **by_env((worker,))}
+
+
+def by_env(workers: Sequence[Worker]) -> dict[int, Worker]:
+    """Return which worker each env has."""
+    return {env: worker for worker in workers for env in worker.envs}
 
 
 def heard_on_channels(

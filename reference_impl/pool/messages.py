@@ -51,12 +51,14 @@ class Call:
         operation: what to do.
         values: the env's row of the caller's tensordict; None if there is none.
         kwargs: further keyword arguments of the env's method.
+        place: which of its worker's envs is asked, counted from 0.
     """
 
     request: int
     operation: Operation
     values: Values | None
     kwargs: dict[str, Any]
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,7 @@ class Done:
 
     request: int
     result: Any
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +96,13 @@ class Failed:
         request: the id of the call.
         cause: the exception in one line.
         traceback: the worker's formatted traceback.
+        place: of the env that was asked.
     """
 
     request: int
     cause: str
     traceback: str
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +120,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """The first message of a worker: its env is there.
+    """The first messages of a worker, one an env, in their order: it is there.
 
     Attributes:
         specs: the env's `specs`.
@@ -130,7 +135,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotBuilt:
-    """The only message of a worker whose env could not be made."""
+    """The last message of a worker that could not make its next env."""
 
     cause: str
     traceback: str

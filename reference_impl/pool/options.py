@@ -40,6 +40,7 @@ class Options:
         on_worker_failure: whether a worker that is lost is an error, or replaced.
         max_restarts: how often the worker of an env is replaced.
         restart_backoff: seconds before the first restart; doubled before each next one of that env.
+        envs_per_worker: how many envs one worker has; the last one may have fewer.
     """
 
     backend: Backend
@@ -51,6 +52,7 @@ class Options:
     on_worker_failure: OnFailure = "raise"
     max_restarts: int = 3
     restart_backoff: float = 0.05
+    envs_per_worker: int = 1
 
     @property
     def may_use_slots(self) -> bool:
@@ -76,6 +78,9 @@ class Options:
         _positive("restart_backoff", self.restart_backoff)
         if self.max_restarts < 1:
             raise ValueError(f"max_restarts must be positive, got {self.max_restarts!r}")
+        per_worker = self.envs_per_worker
+        if type(per_worker) is not int or per_worker < 1:
+            raise ValueError(f"envs_per_worker must be a positive int, got {per_worker!r}")
 
 
 def factories(env_makers: Maker | Sequence[Maker], create_env_kwargs: Kwargs) -> list[Factory]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import torch
@@ -19,7 +20,7 @@ from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import Closed, WorkerError
 from reference_impl.pool.conversation import Conversation
-from reference_impl.pool.messages import Call, Done, Operation
+from reference_impl.pool.messages import Done, Operation
 from reference_impl.pool.roots import like
 from reference_impl.pool.state import Lost
 from reference_impl.pool.values import Values, pack, unpack
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
     from reference_impl.pool.env_params import Update
     from reference_impl.pool.lines import Line
-    from reference_impl.pool.messages import Built
+    from reference_impl.pool.messages import Built, Call
     from reference_impl.pool.state import Delivery
-    from reference_impl.pool.workers import Workers
+    from reference_impl.pool.workers import Worker, Workers
 
 _LOG: Final = logging.getLogger(__name__)
 _RESETS: Final = frozenset({Operation.RESET, Operation.PRIVATE_RESET})
@@ -71,22 +72,24 @@ class Restarts:
         entropy = int.from_bytes(os.urandom(8), "big")
         self.seeds: Final = dict.fromkeys(range(len(built)), entropy)  # the last given, by env
 
-    def replace(self, env: int, lost: Lost) -> Lost | None:
-        """Start a new worker for `env`; return why there is none, if so.
+    def replace(self, worker: int, envs: Sequence[int], lost: Lost) -> Lost | None:
+        """Start a new worker for `envs` in the place of `worker`; return why there is none, if so.
 
         Raises:
             Closed: the pool is being closed.
         """
         cause = ""
-        while self.counts[env] < self._limit:
-            wait_s = self._backoff_s * 2 ** self.counts[env]
-            self.counts[env] += 1
-            _LOG.warning("worker %d is lost (%s): restart %d", env, lost, self.counts[env])
+        while self.counts[envs[0]] < self._limit:
+            wait_s = self._backoff_s * 2 ** self.counts[envs[0]]
+            for env in envs:
+                self.counts[env] += 1
+            _LOG.warning("worker %d is lost (%s): restart %d", worker, lost, self.counts[envs[0]])
             if self._workers.closing.wait(wait_s):
                 raise Closed("the pool is closed")
             deadline = Deadline.after(self._start_timeout_s)
+            renewed = [(self._updates.get(env, ()), self._seed(env)) for env in envs]
             try:
-                self._workers.replace(env, self._updates.get(env, ()), self._seed(env), deadline)
+                self._workers.replace(worker, renewed, deadline)
             except WorkerError as error:
                 cause = f"; the last one failed: {error.cause}"
             else:
@@ -135,36 +138,43 @@ class RestartingConversation(Conversation):
         super()._post(env, call)
 
     def _lose(self, env: int) -> None:
-        lost = self._workers[env].post_mortem()
-        self._line.lose(env)
+        worker = self._workers[env]
+        lost = worker.post_mortem()
+        self._line.lose(worker)
         if not self._state.closed and env not in self._state.lost:
+            index = next(i for i, one in enumerate(self._members) if env in one.envs)
             try:
-                given_up = self._restarts.replace(env, lost)
+                given_up = self._restarts.replace(index, worker.envs, lost)
             except Closed:
                 given_up = lost
             if given_up is None:
-                self._go_on(env, lost)
+                self._go_on(self._members[index], lost)
                 self._line.posted()
                 return
             lost = given_up
-        self._state.lose(env, lost)
+        for each in worker.envs:
+            self._state.lose(each, lost)
 
-    def _go_on(self, env: int, lost: Lost) -> None:
+    def _go_on(self, worker: Worker, lost: Lost) -> None:
         """Take the new worker in, and see to what the old one was asked."""
-        self._workers[env] = self._members[env]
-        self._line.adopt(env, self._workers[env])
-        self._unreset.add(env)
+        self._line.adopt(worker)
+        for env in worker.envs:
+            self._workers[env] = worker
+        self._unreset.update(worker.envs)
+        try:
+            for env in worker.envs:
+                self._ask_anew(env, lost)
+        except channel.ChannelClosed:  # the new one is lost, too
+            self._lose(worker.envs[0])
+
+    def _ask_anew(self, env: int, lost: Lost) -> None:
         for id_, operation, given in self._state.take_over(env):
             if operation not in _RESETS | _ALL_STEPS:
                 # It may have happened, and cannot be repeated.
                 self._state.answer_to(id_, env, lost)
                 continue
             kwargs = self._reset_kwargs.get(env, {}) if operation in _RESETS else {}
-            try:
-                self._post(env, Call(request=id_, operation=operation, values=given, kwargs=kwargs))
-            except channel.ChannelClosed:  # the new one is lost, too
-                self._lose(env)
-                return
+            self._post(env, self._call(env, id_, operation, given, kwargs))
 
     def _cut(self, env: int, call: Call) -> None:
         following = cut_off(self._restarts.built[env], call.values)
@@ -175,8 +185,7 @@ class RestartingConversation(Conversation):
         if call.operation is Operation.STEP_THEN_RESET:
             form = _root_form(self._restarts.built[env])
         self._with_cuts.cuts[env] = _Cut(following, form)
-        reset = Call(request=call.request, operation=Operation.RESET, values=call.values, kwargs={})
-        self._line.post(env, reset)
+        self._line.post(env, replace(call, operation=Operation.RESET, kwargs={}))
 
 
 class _WithCuts:

@@ -14,7 +14,7 @@ from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
 from reference_impl.core.holds import held
 from reference_impl.pool.layout import NotStatic, layout_of
-from reference_impl.pool.lines import IN_SLOT, Heard, heard_on_channels
+from reference_impl.pool.lines import IN_SLOT, Heard, by_env, heard_on_channels
 from reference_impl.pool.messages import BY_CODE, CODES, CONTROLS, Attach, Operation
 from reference_impl.pool.slots import ANSWERED, FOLLOWING, NOTHING, OPERATION, ROOT, Slots, Unfit
 from reference_impl.pool.values import Values, merged
@@ -39,7 +39,7 @@ class SlotLine:
     def __init__(
         self, workers: Sequence[Worker], wires: Wires, layout: Layout, *, strict: bool
     ) -> None:
-        self._workers = dict(enumerate(workers))
+        self._workers = by_env(workers)
         self._wires = wires
         self._attach = Attach(layout=layout, strict=strict)
         wires.arena.resize(layout.size)
@@ -47,7 +47,7 @@ class SlotLine:
         self._unrung: list[int] = []
         self._unsent = False  # whether a channel may hold what its peer did not take yet
         self._open: list[int] = [0] * layout.num_envs  # the request that a slot is given to, or 0
-        wires.connect(self._workers)
+        wires.connect(workers)
         for worker in workers:
             channel.send(worker.end, self._attach)
 
@@ -89,13 +89,10 @@ class SlotLine:
         self._unrung.append(env)
 
     def posted(self) -> None:
-        """Ring for the slots that were written: once, if they are many, else for each."""
-        if 2 * len(self._unrung) >= self.slots.layout.num_envs > 2:
-            self._wires.everyone.ring()  # who has nothing to do goes back to sleep
-        else:
-            for env in self._unrung:
-                self._wires[env].asked.ring()
-        self._unrung.clear()
+        """Ring for the slots that were written."""
+        if self._unrung:
+            self._wires.call(self._unrung)
+            self._unrung.clear()
 
     def command_all(self, requests: Sequence[int], operation: Operation, given: int) -> list[int]:
         """Give all slots to their workers; return the envs whose channel is over."""
@@ -125,12 +122,13 @@ class SlotLine:
             if at_once:
                 self._wires.wait_for_first(deadline)
             rung, rare = self._wires.rung(_NOW if at_once else deadline)
-            replies += self._answers(rung)
+            found = self._answers(rung)
+            replies += found
             if rare:
                 return self._heard(replies)
             if not rung and deadline.expired:
                 break
-            missing.difference_update(rung)
+            missing.difference_update(env for env, _ in found)
         return Heard(replies, (), ())
 
     def _await_any(self, deadline: Deadline) -> Heard:
@@ -207,21 +205,23 @@ class SlotLine:
         if self._open[env] == request:
             self._open[env] = 0
 
-    def lose(self, env: int) -> None:
-        """Listen to `env` no more; what was half written into its slot is never read."""
-        worker = self._workers.get(env)
+    def lose(self, worker: Worker) -> None:
+        """Listen to it no more; what was half written into its slots is never read."""
         # A new one: another thread may be going through it.
-        self._workers = {each: other for each, other in self._workers.items() if each != env}
-        if worker is not None:
+        kept = {env: one for env, one in self._workers.items() if env not in worker.envs}
+        if len(kept) < len(self._workers):
+            self._workers = kept
             self._wires.forget(worker)
 
-    def adopt(self, env: int, worker: Worker) -> None:
-        """Listen to `env` again, whose slot is empty."""
-        self.slots.clear(env)
-        for bell in (self._wires[env].asked, self._wires[env].answered):
+    def adopt(self, worker: Worker) -> None:
+        """Listen to it; the slots of its envs are empty."""
+        for env in worker.envs:
+            self.slots.clear(env)
+            self._open[env] = 0
+        wire = self._wires[worker.envs.start]
+        for bell in (wire.asked, wire.answered):
             bell.take()
-        self._open[env] = 0
-        self._workers = {**self._workers, env: worker}
+        self._workers = {**self._workers, **by_env((worker,))}
         self._wires.watch(worker)
         channel.send(worker.end, self._attach)
 

@@ -12,7 +12,7 @@ from reference_impl.core.bell import Bell
 from reference_impl.core.holds import Holdable, held
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from reference_impl.core.clock import Deadline
     from reference_impl.pool.workers import Worker
@@ -23,14 +23,14 @@ class Wire:
     """One worker's part, sent along with its arguments.
 
     Attributes:
-        index: its env.
+        envs: its envs.
         arena: the memory; it has its size once the worker is told the layout.
-        asked: rings when a command was written.
+        asked: rings when commands were written.
         everyone: rings when commands were written for all workers of the pool; theirs in common.
-        answered: rings when the command was carried out.
+        answered: rings when commands were carried out.
     """
 
-    index: int
+    envs: range
     arena: Arena
     asked: Bell
     everyone: Bell
@@ -51,13 +51,15 @@ class Wires(Holdable):
         OSError: the process may not have so many descriptors; it has got none of them.
     """
 
-    def __init__(self, num_envs: int) -> None:
+    def __init__(self, num_envs: int, envs_per_worker: int = 1) -> None:
         super().__init__()
+        self._envs_per_worker: Final = envs_per_worker
+        firsts = range(0, num_envs, envs_per_worker)
         with contextlib.ExitStack() as undone:
             self.arena: Final = Arena()
             undone.callback(self.arena.release)
             bells = []
-            for _ in range(2 * num_envs + 2):
+            for _ in range(2 * len(firsts) + 2):
                 bells.append(Bell())
                 undone.callback(bells[-1].release)
             undone.pop_all()
@@ -65,33 +67,42 @@ class Wires(Holdable):
         self.everyone: Final = bells.pop()
         self._members = [
             Wire(
-                index=env,
+                envs=range(first, min(first + envs_per_worker, num_envs)),
                 arena=self.arena,
-                asked=bells[2 * env],
+                asked=bells[2 * worker],
                 everyone=self.everyone,
-                answered=bells[2 * env + 1],
+                answered=bells[2 * worker + 1],
             )
-            for env in range(num_envs)
+            for worker, first in enumerate(firsts)
         ]
-        self._env_of = {wire.answered.fileno(): wire.index for wire in self._members}
+        self._envs_of = {wire.answered.fileno(): wire.envs for wire in self._members}
         # Ends of workers and whole messages: rare, and watched beside every wait for a bell.
         self._rare: select.epoll | None = None
         self._any: select.epoll | None = None
         self._first: select.epoll | None = None
 
     def __getitem__(self, env: int) -> Wire:
-        return self._members[env]
+        return self._members[env // self._envs_per_worker]
+
+    def call(self, envs: Sequence[int]) -> None:
+        """Ring for the workers of `envs`: once, if they are many, else for each."""
+        workers = {env // self._envs_per_worker for env in envs}
+        if 2 * len(workers) >= len(self._members) > 2:
+            self.everyone.ring()  # who has nothing to do goes back to sleep
+        else:
+            for worker in workers:
+                self._members[worker].asked.ring()
 
     def bells_of_others(self, env: int) -> tuple[Bell, ...]:
         """Return the bells that the worker of `env` has no use for."""
-        others = (wire for wire in self._members if wire.index != env)
+        others = (wire for wire in self._members if env not in wire.envs)
         return (self._nudge, *(bell for wire in others for bell in (wire.asked, wire.answered)))
 
-    def connect(self, workers: Mapping[int, Worker]) -> None:
+    def connect(self, workers: Sequence[Worker]) -> None:
         """Begin to watch the workers' channels and ends."""
         self._rare = select.epoll()
         self._rare.register(self._nudge.fileno(), select.EPOLLIN)
-        for worker in workers.values():
+        for worker in workers:
             self.watch(worker)
         self._any = self._poller_of(self._members)
         self._first = self._poller_of(self._members[:1])
@@ -128,24 +139,25 @@ class Wires(Holdable):
                 self._nudge.ring()
 
     def wait_for_first(self, deadline: Deadline) -> None:
-        """Wait until env 0 has rung, or something rare happens; called while held.
+        """Wait until the worker of env 0 has rung, or something rare happens; called while held.
 
-        Of those that wait for the bell of everyone, the kernel wakes the latest first: env 0 is
-        hardly ever among the first to answer. It may return early, for a ring that `rung` has told
-        of already.
+        Of those that wait for the bell of everyone, the kernel wakes the latest first: that of env
+        0 is hardly ever among the first to answer. It may return early, for a ring that `rung` has
+        told of already.
         """
         assert self._first is not None
         self._first.poll(deadline.left(), 2)
 
     def rung(self, deadline: Deadline) -> tuple[list[int], bool]:
-        """Wait for any ring, or something rare; return who rang, each ring once, and if it is rare.
+        """Wait for any ring, or something rare; return whose workers rang, and if it is rare.
 
-        Called while held. A ring may be an old one: of an answer that was seen without it.
+        Called while held. Each ring is told once, and may be an old one: of an answer that was seen
+        without it.
         """
         assert self._any is not None
         ready = self._any.poll(deadline.left(), len(self._members) + 1)
-        envs = [self._env_of[fd] for fd, _ in ready if fd in self._env_of]
-        return envs, len(envs) < len(ready)
+        rang = [envs for fd, _ in ready if (envs := self._envs_of.get(fd)) is not None]
+        return [env for envs in rang for env in envs], len(rang) < len(ready)
 
     def fileno(self) -> int:
         """Return what is readable while `rung` has something to tell."""

@@ -27,6 +27,7 @@ FOLLOWING: Final = (
     4  # the entries of each region that the answer holds; 0: none, the region is not part of it
 )
 ROOT: Final = 5
+TOGETHER: Final = 6  # whether all envs were asked at once, and no answer is of use without the rest
 NOTHING: Final = -1
 
 
@@ -108,7 +109,7 @@ class Slots:
     def command_all(self, requests: Sequence[int], operation: int, given: int) -> None:
         """Write one command into the headers of all envs, with the request of each."""
         header, num_envs = self._header, self.layout.num_envs
-        for which, value in ((OPERATION, operation), (GIVEN, given)):
+        for which, value in ((OPERATION, operation), (GIVEN, given), (TOGETHER, 1)):
             header[which::WORDS] = array("q", [value]) * num_envs
         header[REQUEST::WORDS] = array("q", requests)
 
@@ -131,6 +132,7 @@ class Slots:
         header = self._header
         header[at + OPERATION] = operation
         header[at + GIVEN] = given
+        header[at + TOGETHER] = 0
         header[at + REQUEST] = request
 
 

@@ -56,7 +56,8 @@ class _Request:
 class PoolState:
     """The ledger of one pool."""
 
-    def __init__(self, num_envs: int) -> None:
+    def __init__(self, num_envs: int, envs_per_worker: int = 1) -> None:
+        self._envs_per_worker = envs_per_worker
         self._requests: dict[int, _Request] = {}  # by id, hence in the order of asking
         self._arrived: list[int] = []  # ids of ready requests in the order of their answers
         self._owed: dict[int, set[int]] = {env: set() for env in range(num_envs)}
@@ -282,8 +283,9 @@ class PoolState:
                 self._arrived.remove(id_)
                 raise self._error(request.env, request.operation, request.answer)
 
-    @staticmethod
-    def _error(env: int, operation: Operation, failure: Failed | Lost) -> WorkerError:
+    def _error(self, env: int, operation: Operation, failure: Failed | Lost) -> WorkerError:
+        worker, what = env // self._envs_per_worker, operation.value
+        of = None if self._envs_per_worker == 1 else env
         if isinstance(failure, Failed):
-            return WorkerError(env, operation.value, failure.cause, failure.traceback)
-        return WorkerDied(env, operation.value, failure.exitcode, failure.reason)
+            return WorkerError(worker, what, failure.cause, failure.traceback, of)
+        return WorkerDied(worker, what, failure.exitcode, failure.reason, of)

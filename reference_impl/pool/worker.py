@@ -1,4 +1,4 @@
-"""The worker of a pool: one env, one channel, one reply a call; the same in threads and processes."""
+"""The worker of a pool: its envs, one channel, one reply a call; the same in threads and processes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from reference_impl.pool.messages import (
     Unreadable,
 )
 from reference_impl.pool.values import Values, copied, pack, unpack
-from reference_impl.pool.worker_slot import open_slot
+from reference_impl.pool.worker_slot import WorkerSlot, WorkerSlots, open_slots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tensordict import TensorDictBase
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from reference_impl.pool.env_params import Update
     from reference_impl.pool.factories import Factory
     from reference_impl.pool.slot_wires import Wire
-    from reference_impl.pool.worker_slot import WorkerSlot
 
 
 # Making an `EnvBase` sets and removes attributes of its class for a moment: two threads that make
@@ -47,35 +46,46 @@ _ONE_AT_A_TIME: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What one env of a worker is made of.
+
+    Attributes:
+        factory: makes the env.
+        updates: of its parameters, made before anything else is.
+        seed: of the env; None: it is not seeded.
+    """
+
+    factory: Factory
+    updates: tuple[Update, ...] = ()
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
     """What a worker is started with.
 
     Attributes:
         end: its end of the channel.
-        factory: makes the env.
+        parts: its envs.
         own_process: whether it has a process to itself; then what it sends is copied by the
             channel.
         wire: its part of what shared slots need, if there may be any.
-        shows_version: whether the env is to show the version of its parameters.
-        updates: of the env's parameters, made before anything else is.
-        seed: of the env; None: it is not seeded.
+        shows_version: whether the envs are to show the version of their parameters.
         inherited: ends of other channels that came along with a fork; they are let go.
         inherited_bells: those that are not for this worker, likewise.
     """
 
     end: End
-    factory: Factory
+    parts: tuple[Part, ...]
     own_process: bool
     wire: Wire | None = None
     shows_version: bool = False
-    updates: tuple[Update, ...] = ()
-    seed: int | None = None
     inherited: tuple[End, ...] = ()
     inherited_bells: tuple[Bell, ...] = ()
 
 
 def serve(serving: Serving) -> None:
-    """Build the env and answer calls until asked to stop or the channel is over."""
+    """Build the envs and answer calls until asked to stop or the channel is over."""
     for end in serving.inherited:
         channel.abandon(end)
     for bell in serving.inherited_bells:
@@ -85,33 +95,36 @@ def serve(serving: Serving) -> None:
             1
         )  # as many workers as cores: more threads would only wait for each other
     try:
-        controls = _build(serving)
-        if controls is not None:
-            env = controls.env
-            try:
-                slot = None if serving.wire is None else open_slot(serving.wire, serving.end)
-                if slot is not None:
-                    slot.shorten(env)
-                _answer_calls(controls, serving, slot)
-            finally:
-                env.close(raise_if_closed=False)
+        with contextlib.ExitStack() as made:  # whatever one raises, all of them are closed
+            envs: list[Controls] = []
+            for part in serving.parts:
+                controls = _build(part, serving)
+                if controls is None:
+                    return
+                made.callback(controls.env.close, raise_if_closed=False)
+                envs.append(controls)
+            slots = None if serving.wire is None else open_slots(serving.wire, serving.end)
+            if slots is not None:
+                for place, controls in enumerate(envs):
+                    slots[place].shorten(controls.env)
+            _answer_calls(envs, serving, slots)
     except channel.ChannelClosed:
         return  # the owner is gone or has no more use for this worker
     finally:
         channel.close(serving.end)
 
 
-def _build(serving: Serving) -> Controls | None:
+def _build(part: Part, serving: Serving) -> Controls | None:
     try:
         with contextlib.nullcontext() if serving.own_process else _ONE_AT_A_TIME:
-            env = serving.factory.make()
+            env = part.factory.make()
             if serving.shows_version:
                 env = TransformedEnv(env, ParamsVersion())
-            controls = Controls(env, serving.factory.make)
-            for update in serving.updates:
+            controls = Controls(env, part.factory.make)
+            for update in part.updates:
                 controls.params.update(update)
-            if serving.seed is not None:
-                env.set_seed(serving.seed)
+            if part.seed is not None:
+                env.set_seed(part.seed)
         built = Built(
             specs=env.specs.clone(),
             batch_size=tuple(env.batch_size),
@@ -128,30 +141,44 @@ def _build(serving: Serving) -> Controls | None:
     return controls
 
 
-def _answer_calls(controls: Controls, serving: Serving, slot: WorkerSlot | None) -> None:
-    env, end, last = controls.env, serving.end, 0
+def _answer_calls(envs: Sequence[Controls], serving: Serving, slots: WorkerSlots | None) -> None:
+    end, last = serving.end, [0] * len(envs)
     while True:
-        if slot is None:
+        if slots is None:
             channel.wait((end,), (), NEVER)
         else:
-            slot.takes_short_cut = not controls.params.waiting  # its resets know of no parameters
-            with _failures_reported(serving, slot):
-                slot.wait(end)
-            if slot.asked():
-                with _failures_reported(serving, slot):
-                    _answer_in_slot(env, controls, serving, slot)
+            _answer_in_slots(envs, serving, slots)
         # One message only if it was waited for: a slot may ring without one.
-        while slot is None or end.has_message() or end.closed:
+        while slots is None or end.has_message() or end.closed:
             message = _read(end)
             if isinstance(message, Stop):
                 return
-            # Ids only grow: else it is a call that was delivered twice.
-            if message is not None and message.request > last:
-                last = message.request
+            # An env's ids only grow: else it is a call that was delivered twice.
+            if message is not None and message.request > last[message.place]:
+                last[message.place] = message.request
                 with _failures_reported(serving, message):
-                    _answer(env, controls, serving, message)
-            if slot is None:
+                    _answer(envs[message.place], serving, message)
+            if slots is None:
                 break
+
+
+def _answer_in_slots(envs: Sequence[Controls], serving: Serving, slots: WorkerSlots) -> None:
+    """Wait until somebody is asked something, and answer what is asked through slots."""
+    for place, controls in enumerate(envs):
+        # Its resets know of no parameters.
+        slots[place].takes_short_cut = not controls.params.waiting
+    with _failures_reported(serving, slots):
+        slots.wait(serving.end)
+    while (slot := slots.asked()) is not None:
+        with _failures_reported(serving, slot):
+            call = slot.call()
+            result = _execute(envs[slot.place], call, shared=False)
+            if slot.answer(call.operation, result):
+                slots.tell(slot)
+            else:
+                done = Done(request=call.request, result=result, place=call.place)
+                channel.send(serving.end, done)
+    slots.rest()
 
 
 def _read(end: End) -> Call | Stop | None:
@@ -167,23 +194,16 @@ def _read(end: End) -> Call | Stop | None:
     return message
 
 
-def _answer(env: EnvBase, controls: Controls, serving: Serving, call: Call) -> None:
-    result = _execute(env, controls, call, shared=not serving.own_process)
+def _answer(controls: Controls, serving: Serving, call: Call) -> None:
+    result = _execute(controls, call, shared=not serving.own_process)
     if not serving.own_process:
         result = _by_value(result)
-    channel.send(serving.end, Done(request=call.request, result=result))
-
-
-def _answer_in_slot(env: EnvBase, controls: Controls, serving: Serving, slot: WorkerSlot) -> None:
-    call = slot.call()
-    result = _execute(env, controls, call, shared=False)
-    if not slot.answer(call.operation, result):
-        channel.send(serving.end, Done(request=call.request, result=result))
+    channel.send(serving.end, Done(request=call.request, result=result, place=call.place))
 
 
 @contextlib.contextmanager
-def _failures_reported(serving: Serving, asked: Call | WorkerSlot) -> Iterator[None]:
-    """Answer the request of `asked` with what the block raises."""
+def _failures_reported(serving: Serving, asked: Call | WorkerSlot | WorkerSlots) -> Iterator[None]:
+    """Answer the request of `asked`, or its last one, with what the block raises."""
     try:
         yield
     except channel.ChannelClosed:
@@ -192,14 +212,15 @@ def _failures_reported(serving: Serving, asked: Call | WorkerSlot) -> Iterator[N
         if serving.own_process and not isinstance(error, Exception):
             raise  # an exit ends this process; in a thread it could only end the pool's worker
         cause, text = _describe(error)
-        failed = Failed(request=asked.request, cause=cause, traceback=text)
-        if not isinstance(asked, Call):
-            asked.fail()
+        one = asked.last if isinstance(asked, WorkerSlots) else asked
+        failed = Failed(request=one.request, cause=cause, traceback=text, place=one.place)
+        if isinstance(one, WorkerSlot):
+            one.fail()
         channel.send(serving.end, failed)
 
 
-def _execute(env: EnvBase, controls: Controls, call: Call, *, shared: bool) -> Any:
-    td = None
+def _execute(controls: Controls, call: Call, *, shared: bool) -> Any:
+    env, td = controls.env, None
     if call.values is not None:
         td = unpack(copied(call.values) if shared else call.values, env.device)
     match call.operation:
@@ -221,16 +242,15 @@ def _execute(env: EnvBase, controls: Controls, call: Call, *, shared: bool) -> A
                 controls.params.before_reset()
             return following, pack(env.maybe_reset(root))
         case Operation.STEP_THEN_RESET:
-            return _step_then_reset(env, controls, _given(td))
+            return _step_then_reset(controls, _given(td))
         case Operation.SET_SEED:
             return env.set_seed(**call.kwargs)
         case _:
             return controls.carry_out(call.operation, **call.kwargs)
 
 
-def _step_then_reset(
-    env: EnvBase, controls: Controls, td: TensorDictBase
-) -> tuple[Values, Values | None]:
+def _step_then_reset(controls: Controls, td: TensorDictBase) -> tuple[Values, Values | None]:
+    env = controls.env
     # Not `step`: the pool checks and completes shapes for all envs at once, as SerialEnv does.
     following = env._step(td)  # noqa: SLF001 - what SerialEnv asks of each env
     EnvBase._complete_done(env.full_done_spec, following)  # noqa: SLF001 - before `done` is read

@@ -1,4 +1,4 @@
-"""One slot as its worker sees it."""
+"""The slots of a worker's envs, as it sees them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from reference_impl.pool.slots import (
     OPERATION,
     REQUEST,
     ROOT,
+    TOGETHER,
     Slots,
     Unfit,
 )
@@ -32,8 +33,8 @@ _SOURCES: Final = 3  # two bells and the channel
 _ROOTS: Final = frozenset({Operation.RESET, Operation.PRIVATE_RESET})
 
 
-def open_slot(wire: Wire, end: End) -> WorkerSlot | None:
-    """Wait to be told the layout; return the slot, or None if data travels by value after all.
+def open_slots(wire: Wire, end: End) -> WorkerSlots | None:
+    """Wait to be told the layout; return the slots, or None if data travels by value after all.
 
     Raises:
         ChannelClosed: the owner has no more use for this worker, whose envs do not go together.
@@ -46,25 +47,27 @@ def open_slot(wire: Wire, end: End) -> WorkerSlot | None:
         return None
     slots = Slots(message.layout, wire.arena.map())
     wire.arena.release()
-    return WorkerSlot(slots, wire, end, strict=message.strict)
+    return WorkerSlots(slots, wire, end, strict=message.strict)
 
 
-class WorkerSlot:
-    """Commands and answers of one env."""
+class WorkerSlots:
+    """The commands and answers of a worker's envs, and its bells."""
 
     def __init__(self, slots: Slots, wire: Wire, end: End, *, strict: bool) -> None:
-        self._slots = slots
-        self._env = wire.index
         self._wire = wire
-        self._strict = strict
-        self._short: GymSteps | None = None
-        self.takes_short_cut = True
-        self._last = 0
+        self._members = [
+            WorkerSlot(slots, env, place, strict=strict) for place, env in enumerate(wire.envs)
+        ]
+        self._unsaid = False
+        self.last = self._members[0]
         self._poller = select.epoll()
         # Edge-triggered: what rang need not be read for the next wait to sleep.
         for bell in (wire.asked, wire.everyone):
             self._poller.register(bell.fileno(), select.EPOLLIN | select.EPOLLET)
         self._poller.register(end.fileno(), select.EPOLLIN)
+
+    def __getitem__(self, place: int) -> WorkerSlot:
+        return self._members[place]
 
     def wait(self, end: End) -> None:
         """Wait for a command that takes tensordicts, a whole message, or the end of the channel.
@@ -72,7 +75,7 @@ class WorkerSlot:
         Other commands are carried out meanwhile.
 
         Raises:
-            Exception: whatever a step of the env raises; `request` says which.
+            Exception: whatever a step of an env raises; `last` says of which.
         """
         if end.has_message() or end.closed:  # it came along with another: no more will come
             return
@@ -81,31 +84,91 @@ class WorkerSlot:
             self._poller.poll(0, _SOURCES)
             return
         poll, talk = self._poller.poll, end.fileno()
-        short = self._short if self.takes_short_cut else None
         while len(ready := poll(None, _SOURCES)) == 1 and ready[0][0] != talk:
-            if short is None or not self._is_new() or not short.stepped():
+            if not self._stepped():
                 return
-            self._wire.answered.ring()
         channel.wait((end,), (), Deadline.after(0.0))
+
+    def _stepped(self) -> bool:
+        """Carry out what was asked, if there is anything; False: some of it takes tensordicts."""
+        stepped = False
+        for slot in self._members:
+            if slot.is_new():
+                self.last = slot
+                if not slot.stepped():
+                    return False
+                self.tell(slot)
+                stepped = True
+        self.rest()
+        return stepped
+
+    def asked(self) -> WorkerSlot | None:
+        """Return a slot with a command that was not taken yet, and take it; None: there is none."""
+        for slot in self._members:
+            if slot.asked():
+                self.last = slot
+                return slot
+        return None
+
+    def tell(self, slot: WorkerSlot) -> None:
+        """Ring, as what was asked of `slot` is answered; not yet if all are waited for."""
+        if slot.together:
+            self._unsaid = True
+        else:
+            self._wire.answered.ring()
+
+    def rest(self) -> None:
+        """Ring for what was answered without a ring: there is nothing more to do."""
+        if self._unsaid:
+            self._unsaid = False
+            self._wire.answered.ring()
+
+
+class WorkerSlot:
+    """Commands and answers of one env."""
+
+    def __init__(self, slots: Slots, env: int, place: int, *, strict: bool) -> None:
+        self._slots = slots
+        self._env = env
+        self.place: Final = place
+        self._strict = strict
+        self._short: GymSteps | None = None
+        self.takes_short_cut = True
+        self._last = 0
 
     @property
     def request(self) -> int:
         """The request of the last command."""
         return self._slots.word(self._env, REQUEST)
 
+    @property
+    def together(self) -> bool:
+        """Whether the last command was one for all envs, whose answers are waited for together."""
+        return bool(self._slots.word(self._env, TOGETHER))
+
     def asked(self) -> bool:
         """Return whether there is a command that was not taken yet, and take it."""
-        new = self._is_new()
+        new = self.is_new()
         self._last = self.request
         return new
 
-    def _is_new(self) -> bool:
+    def is_new(self) -> bool:
+        """Return whether there is a command that was not taken yet."""
         # A ring may come late, when its command was seen in the header and carried out already.
         return self.request not in (self._last, self._slots.word(self._env, ANSWERED))
 
     def fail(self) -> None:
         """Take the last command for done: its failure was reported."""
         self._last = self.request
+
+    def stepped(self) -> bool:
+        """Carry out the command without tensordicts, if that is possible; return whether it was.
+
+        Raises:
+            Exception: whatever the env raises.
+        """
+        short = self._short if self.takes_short_cut else None
+        return short is not None and short.stepped()
 
     def call(self) -> Call:
         """Return the command; its values are copies."""
@@ -116,6 +179,7 @@ class WorkerSlot:
             operation=BY_CODE[slots.word(env, OPERATION)],
             values=None if bits == NOTHING else slots.given.read(env, bits),
             kwargs={},
+            place=self.place,
         )
 
     def shorten(self, env: EnvBase) -> None:
@@ -123,7 +187,7 @@ class WorkerSlot:
         self._short = gym_steps(env, self._slots, self._env)
 
     def answer(self, operation: Operation, result: Any) -> bool:
-        """Write the result of the last command and ring; False: it has to be sent by value.
+        """Write the result of the last command; False: it has to be sent by value.
 
         Raises:
             TypeError: it does not fit and is not to be sent otherwise.
@@ -143,5 +207,4 @@ class WorkerSlot:
                 raise TypeError(f'{error}: use exchange="queue" for such data') from None
             return False
         slots.answer(env, shown, rooted)
-        self._wire.answered.ring()
         return True

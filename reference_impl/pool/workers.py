@@ -16,7 +16,7 @@ from reference_impl.core.errors import Closed, WorkerDied, WorkerError
 from reference_impl.core.ownership import OwnedProcess, start_process, start_thread
 from reference_impl.pool.messages import Built, NotBuilt, Stop
 from reference_impl.pool.state import Lost
-from reference_impl.pool.worker import Serving, serve
+from reference_impl.pool.worker import Part, Serving, serve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +37,11 @@ _EXIT_S: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One worker: what runs it, and the owner's end of its channel."""
+    """One worker: what runs it, the owner's end of its channel, and which envs it has."""
 
     runner: OwnedProcess | OwnedThread
     end: End
+    envs: range
 
     @property
     def alive(self) -> bool:
@@ -98,8 +99,10 @@ class Workers:
         wires: Wires | None = None,
         *,
         shows_version: bool = False,
+        envs_per_worker: int = 1,
     ) -> None:
         self._shows_version: Final = shows_version
+        self._envs_per_worker: Final = envs_per_worker
         self._wires: Final = wires
         self._backend: Final = backend
         self._start_method: Final = start_method
@@ -117,7 +120,7 @@ class Workers:
         self._retired: list[Worker] = []  # threads that were replaced, and may not have ended
 
     def start(self, factories: Sequence[Factory], deadline: Deadline) -> list[Built]:
-        """Start one worker a factory and wait until all envs are there.
+        """Start the workers and wait until all envs are there, one a factory.
 
         Raises:
             WorkerError: an env could not be made in time; every worker was ended.
@@ -125,8 +128,10 @@ class Workers:
         self._factories = tuple(factories)
         try:
             built: list[Built] = []
-            for index, factory in enumerate(factories):
-                self.members.append(self._new_worker(index, factory))
+            parts = [Part(factory=factory) for factory in factories]
+            for index, first in enumerate(range(0, len(parts), self._envs_per_worker)):
+                mine = parts[first : first + self._envs_per_worker]
+                self.members.append(self._new_worker(index, first, mine))
                 if self._backend == "threading":  # threads make their envs one after the other
                     built += self._await_built((index,), deadline)
             return built or self._await_built(range(len(self.members)), deadline)
@@ -134,17 +139,22 @@ class Workers:
             self.end(_no_longer_than(deadline))
             raise
 
-    def replace(self, index: int, updates: Sequence[Update], seed: int, deadline: Deadline) -> None:
-        """Start another worker in the place of one that is lost, and wait until its env is there.
+    def replace(
+        self,
+        index: int,
+        renewed: Sequence[tuple[Sequence[Update], int]],
+        deadline: Deadline,
+    ) -> None:
+        """Start another worker in the place of one that is lost, and wait until its envs are there.
 
         Args:
             index: which.
-            updates: of the env's parameters, made before anything else is.
-            seed: of the env.
-            deadline: for making it.
+            renewed: for each of its envs the updates of its parameters, made before anything else
+                is, and its seed.
+            deadline: for making them.
 
         Raises:
-            WorkerError: the env could not be made in time; the place holds a worker that is gone.
+            WorkerError: an env could not be made in time; the place holds a worker that is gone.
             Closed: the pool is being closed.
         """
         with self._ending, self._replacing:
@@ -157,7 +167,11 @@ class Workers:
                 self._retired.append(old)
             else:
                 old.release()
-            new = self._new_worker(index, self._factories[index], updates=tuple(updates), seed=seed)
+            parts = [
+                Part(factory=self._factories[env], updates=tuple(updates), seed=seed)
+                for env, (updates, seed) in zip(old.envs, renewed, strict=True)
+            ]
+            new = self._new_worker(index, old.envs.start, parts)
             self.members[index] = self._newest = new
         try:
             self._await_built((index,), deadline)
@@ -200,14 +214,7 @@ class Workers:
         finally:
             self._ending.release()
 
-    def _new_worker(
-        self,
-        index: int,
-        factory: Factory,
-        *,
-        updates: tuple[Update, ...] = (),
-        seed: int | None = None,
-    ) -> Worker:
+    def _new_worker(self, index: int, first: int, parts: Sequence[Part]) -> Worker:
         processes = self._backend == "multiprocessing"
         ours, theirs = channel.pair("process" if processes else "thread")
         # A forked child holds copies of the ends of the workers before it, and of ours.
@@ -216,16 +223,15 @@ class Workers:
         wires = self._wires
         serving = Serving(
             end=theirs,
-            factory=factory,
+            parts=tuple(parts),
             own_process=processes,
-            wire=None if wires is None else wires[index],
+            wire=None if wires is None else wires[first],
             shows_version=self._shows_version,
-            updates=updates,
-            seed=seed,
             inherited=inherited if forks else (),
-            inherited_bells=wires.bells_of_others(index) if forks and wires is not None else (),
+            inherited_bells=wires.bells_of_others(first) if forks and wires is not None else (),
         )
-        name = f"env-{index}"
+        envs = range(first, first + len(parts))
+        name = f"env-{first}" if len(parts) == 1 else f"envs-{first}-{envs[-1]}"
         runner: OwnedProcess | OwnedThread
         try:
             if processes:
@@ -241,33 +247,44 @@ class Workers:
             cause = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
             text = traceback.format_exc()
             raise WorkerError(index, _CONSTRUCTION, cause, text) from None
-        return Worker(runner, ours)
+        return Worker(runner, ours, envs)
 
     def _await_built(self, started: Sequence[int], deadline: Deadline) -> list[Built]:
-        built: dict[int, Built] = {}
-        while len(built) < len(started):
-            waiting = {i: self.members[i] for i in started if i not in built}
+        built: dict[int, list[Built]] = {index: [] for index in started}
+        while waiting := {
+            index: self.members[index]
+            for index, found in built.items()
+            if len(found) < len(self.members[index].envs)
+        }:
             sentinels = [fd for worker in waiting.values() for fd in worker.sentinels]
             ready = channel.wait([w.end for w in waiting.values()], sentinels, deadline)
             if not ready:
-                raise WorkerError(min(waiting), _CONSTRUCTION, "the env was not made in time")
+                late = min(waiting)
+                of = self._named(late, len(built[late]))
+                raise WorkerError(late, _CONSTRUCTION, "the env was not made in time", env=of)
             for index, worker in waiting.items():
                 if worker.end in ready or not ready.isdisjoint(worker.sentinels):
-                    built[index] = _first_message(index, worker)
-        return [built[index] for index in started]
+                    of = self._named(index, len(built[index]))
+                    built[index].append(_next_message(index, worker, of))
+        return [one for found in built.values() for one in found]
+
+    def _named(self, index: int, place: int) -> int | None:
+        """The env at a worker's place, as errors have it."""
+        return None if self._envs_per_worker == 1 else self.members[index].envs[place]
 
 
-def _first_message(index: int, worker: Worker) -> Built:
+def _next_message(index: int, worker: Worker, env: int | None) -> Built:
     channel.wait((worker.end,), (), Deadline.after(0.0))  # what it said before it went counts
     if not worker.end.has_message():
         lost = worker.post_mortem()
-        raise WorkerDied(index, _CONSTRUCTION, lost.exitcode, lost.reason)
+        raise WorkerDied(index, _CONSTRUCTION, lost.exitcode, lost.reason, env)
     try:
         message: Built | NotBuilt = channel.recv(worker.end)
     except Exception as error:  # noqa: BLE001 - raised again with the worker's name
-        raise WorkerError(index, _CONSTRUCTION, repr(error), traceback.format_exc()) from None
+        text = traceback.format_exc()
+        raise WorkerError(index, _CONSTRUCTION, repr(error), text, env) from None
     if isinstance(message, NotBuilt):
-        raise WorkerError(index, _CONSTRUCTION, message.cause, message.traceback)
+        raise WorkerError(index, _CONSTRUCTION, message.cause, message.traceback, env)
     return message
 
 

@@ -13,32 +13,34 @@ from reference_impl.pool.layout import layout_of
 from reference_impl.pool.messages import CODES, Attach, Operation, Stop
 from reference_impl.pool.slot_wires import Wire
 from reference_impl.pool.slots import NOTHING, Slots
-from reference_impl.pool.worker_slot import open_slot
+from reference_impl.pool.worker_slot import open_slots
 from tests.unit.reference_impl.pool.envs import ProbeEnv
 
 
 class Pair:
     """A worker's slot and the owner's side of it, in one process."""
 
-    def __init__(self, *messages: object) -> None:
+    def __init__(self, *messages: object, num_envs: int = 1) -> None:
         env = ProbeEnv()
-        self.layout = layout_of([env.specs], env.reset_keys)
+        self.layout = layout_of([env.specs] * num_envs, env.reset_keys)
         self.owner, self.end = channel.pair("process")
         arena = Arena()
         arena.resize(self.layout.size)
         self.slots = Slots(self.layout, arena.map())
-        self.wire = Wire(index=0, arena=arena, asked=Bell(), everyone=Bell(), answered=Bell())
+        envs = range(num_envs)
+        self.wire = Wire(envs=envs, arena=arena, asked=Bell(), everyone=Bell(), answered=Bell())
         for message in (Attach(layout=self.layout, strict=True), *messages):
             channel.send(self.owner, message)
-        slot = open_slot(self.wire, self.end)
-        assert slot is not None
-        self.slot = slot
+        mine = open_slots(self.wire, self.end)
+        assert mine is not None
+        self.mine = mine
+        self.slot = mine[0]
 
-    def command(self, request: int) -> None:
-        self.slots.command(0, request, CODES[Operation.RESET], NOTHING)
+    def command(self, request: int, env: int = 0) -> None:
+        self.slots.command(env, request, CODES[Operation.RESET], NOTHING)
 
     def wakes(self, within_s: float = 5.0) -> bool:
-        waiter = threading.Thread(target=self.slot.wait, args=(self.end,))  # noqa: TID251 - joined below
+        waiter = threading.Thread(target=self.mine.wait, args=(self.end,))  # noqa: TID251 - joined below
         waiter.start()
         waiter.join(within_s)
         woken = not waiter.is_alive()
@@ -47,7 +49,7 @@ class Pair:
         return woken
 
     def close(self) -> None:
-        self.slot._poller.close()
+        self.mine._poller.close()
         self.wire.release()
         channel.close(self.owner)
         channel.close(self.end)
@@ -79,7 +81,7 @@ def test_a_command_that_was_answered_is_not_new_when_its_ring_comes_late(pair):
     assert pair.slot.asked()
     pair.slots.answer(0, 0, 1)
     pair.wire.asked.ring()
-    pair.slot.wait(pair.end)
+    pair.mine.wait(pair.end)
     assert not pair.slot.asked()
 
 
