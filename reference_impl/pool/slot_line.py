@@ -214,9 +214,12 @@ class SlotLine:
             self._wires.forget(worker)
 
     def adopt(self, worker: Worker) -> None:
-        """Listen to it; the slots of its envs are empty."""
+        """Listen to it; what its envs have answered before, and nobody has received, stays."""
         for env in worker.envs:
-            self.slots.clear(env)
+            if self._open[env]:
+                self.slots.clear(env)
+            else:
+                self.slots.forget(env)
             self._open[env] = 0
         wire = self._wires[worker.envs.start]
         for bell in (wire.asked, wire.answered):

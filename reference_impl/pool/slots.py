@@ -118,6 +118,10 @@ class Slots:
         for which in range(WORDS):
             self.set_word(env, which, 0)
 
+    def forget(self, env: int) -> None:
+        """Have nobody take up again what `env` was asked last; an answer stays where it is."""
+        self.set_word(env, ANSWERED, self.word(env, REQUEST))
+
     def answer(self, env: int, following: int, root: int) -> None:
         """Say in the header of `env` that its last command went well, and what came of it."""
         at = env * WORDS

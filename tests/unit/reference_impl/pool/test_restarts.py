@@ -101,6 +101,20 @@ def test_one_that_is_lost_between_calls_is_missed_by_the_next_step(make):
     assert shown(root) == [[1.0, 1.0, 1.0], [2.0, 1.0, 0.0]]
 
 
+@only_processes
+def test_what_was_answered_before_a_worker_was_lost_is_received_after_its_restart(make):
+    pool = make(QUIET, QUIET)
+    root = act(pool.reset())
+    pool.async_step_and_maybe_reset_send(root)
+    # All have answered before the first is received.
+    pool._talk.receive(lambda state: () if len(state._arrived) == 2 else None)
+    lose(pool, 0)
+    with pytest.raises(WorkerDied):
+        pool.get_attr("tag")
+    stepped, fresh = pool.async_step_and_maybe_reset_recv(min_get=2)
+    assert shown(stepped["next"]) == shown(fresh) == [[1.0, 1.0, 1.0], [2.0, 1.0, 1.0]]
+
+
 def test_one_that_is_lost_between_calls_is_reset_by_the_next_reset(make):
     pool = make(QUIET, QUIET)
     pool.reset()

@@ -8,6 +8,7 @@ import pytest
 
 from reference_impl.core import bell
 from reference_impl.core.bell import Bell
+from reference_impl.core.clock import Deadline
 from reference_impl.core.holds import held
 from reference_impl.pool import slot_wires
 from reference_impl.pool.slot_wires import Wires
@@ -73,3 +74,21 @@ def test_an_interrupt_anywhere_while_they_are_held_leaves_nothing_open_once_they
         if not interrupted:
             return
     pytest.fail("it never came to its end")
+
+
+def test_envs_of_one_worker_have_one_wire_and_one_ring_says_all_of_them():
+    wires = Wires(5, 2)
+    assert wires[2] is wires[3]
+    assert [wires[env].envs for env in (0, 3, 4)] == [range(2), range(2, 4), range(4, 5)]
+    wires.connect(())
+    wires[3].answered.ring()
+    assert wires.rung(Deadline.after(1.0)) == ([2, 3], False)
+    wires.close()
+
+
+def test_a_worker_is_called_once_for_several_of_its_envs():
+    wires = Wires(4, 2)
+    wires.call([0, 1])
+    assert wires[0].asked.take()
+    assert not wires[2].asked.take()
+    wires.close()

@@ -97,3 +97,30 @@ def test_a_closed_channel_wakes_it(pair):
     channel.close(pair.owner)
     assert pair.wakes()
     assert pair.end.closed
+
+
+def test_answers_that_are_waited_for_one_by_one_ring_at_once():
+    pair = Pair(num_envs=2)
+    for env in (0, 1):
+        pair.command(1 + env, env)
+    for env in (0, 1):
+        slot = pair.mine.asked()
+        assert slot is pair.mine[env]
+        pair.slots.answer(env, 0, 1)
+        pair.mine.tell(slot)
+        assert pair.wire.answered.take()
+    pair.mine.rest()
+    assert not pair.wire.answered.take()
+    pair.close()
+
+
+def test_answers_that_are_of_use_together_only_ring_once_at_the_end():
+    pair = Pair(num_envs=2)
+    pair.slots.command_all((1, 2), CODES[Operation.RESET], NOTHING)
+    while (slot := pair.mine.asked()) is not None:
+        pair.slots.answer(slot.place, 0, 1)
+        pair.mine.tell(slot)
+        assert not pair.wire.answered.take()
+    pair.mine.rest()
+    assert pair.wire.answered.take()
+    pair.close()
