@@ -293,7 +293,8 @@ class Conversation:
 
     def _unreadable(self, worker: Worker, cause: str, text: str) -> None:
         # The id went with the message. A worker answers in order, so it was the oldest question's.
-        asked = {env: self._state.oldest_unanswered(env) for env in worker.envs}
+        state, line = self._state, self._line
+        asked = {env: state.oldest_unanswered(env, line.beside_channel(env)) for env in worker.envs}
         found = {id_: env for env, id_ in asked.items() if id_ is not None}
         if found:
             oldest = min(found)

@@ -74,6 +74,10 @@ class Line(Protocol):
         """Take note of a reply that came over the channel."""
         ...
 
+    def beside_channel(self, env: int) -> int:
+        """Return the request of `env` of which nothing goes over the channel; 0: there is none."""
+        ...
+
     def lose(self, worker: Worker) -> None:
         """Listen to a worker no more."""
         ...
@@ -117,6 +121,10 @@ class ByValue:
 
     def settle(self, env: int, request: int) -> None:
         """Do nothing."""
+
+    def beside_channel(self, env: int) -> int:  # noqa: ARG002 - there never is one
+        """Return 0."""
+        return 0
 
     def lose(self, worker: Worker) -> None:
         """Listen to it no more."""

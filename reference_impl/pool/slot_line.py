@@ -16,7 +16,16 @@ from reference_impl.core.holds import held
 from reference_impl.pool.layout import NotStatic, layout_of
 from reference_impl.pool.lines import IN_SLOT, Heard, by_env, heard_on_channels
 from reference_impl.pool.messages import BY_CODE, CODES, CONTROLS, Attach, Operation
-from reference_impl.pool.slots import ANSWERED, FOLLOWING, NOTHING, OPERATION, ROOT, Slots, Unfit
+from reference_impl.pool.slots import (
+    ANSWERED,
+    ASIDE,
+    FOLLOWING,
+    NOTHING,
+    OPERATION,
+    ROOT,
+    Slots,
+    Unfit,
+)
 from reference_impl.pool.values import Values, merged
 
 if TYPE_CHECKING:
@@ -204,6 +213,11 @@ class SlotLine:
         """Take note of a reply that came over the channel."""
         if self._open[env] == request:
             self._open[env] = 0
+
+    def beside_channel(self, env: int) -> int:
+        """Return the request that the slot of `env` is given to, unless its answer goes by value."""
+        request = self._open[env]
+        return 0 if self.slots.word(env, ASIDE) == request else request
 
     def lose(self, worker: Worker) -> None:
         """Listen to it no more; what was half written into its slots is never read."""

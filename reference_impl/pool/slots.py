@@ -28,6 +28,7 @@ FOLLOWING: Final = (
 )
 ROOT: Final = 5
 TOGETHER: Final = 6  # whether all envs were asked at once, and no answer is of use without the rest
+ASIDE: Final = 7  # the id of the last command whose answer goes by value
 NOTHING: Final = -1
 
 

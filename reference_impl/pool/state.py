@@ -169,14 +169,19 @@ class PoolState:
             if request.env == env and request.answer is None
         ]
 
-    def oldest_unanswered(self, env: int) -> int | None:
-        """Return the id of the first request that `env` has not answered, given up on or not."""
+    def oldest_unanswered(self, env: int, besides: int = 0) -> int | None:
+        """Return the id of the first request that `env` has not answered, given up on or not.
+
+        Args:
+            env: which.
+            besides: the id of one that does not count.
+        """
         open_ids = {
             id_
             for id_, request in self._requests.items()
             if request.env == env and request.answer is None
         }
-        return min(open_ids | self._owed[env], default=None)
+        return min((open_ids | self._owed[env]) - {besides}, default=None)
 
     def close(self) -> None:
         """Refuse everything from now on."""

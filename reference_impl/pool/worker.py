@@ -176,6 +176,7 @@ def _answer_in_slots(envs: Sequence[Controls], serving: Serving, slots: WorkerSl
             if slot.answer(call.operation, result):
                 slots.tell(slot)
             else:
+                slot.put_aside()
                 done = Done(request=call.request, result=result, place=call.place)
                 channel.send(serving.end, done)
     slots.rest()
@@ -215,7 +216,7 @@ def _failures_reported(serving: Serving, asked: Call | WorkerSlot | WorkerSlots)
         one = asked.last if isinstance(asked, WorkerSlots) else asked
         failed = Failed(request=one.request, cause=cause, traceback=text, place=one.place)
         if isinstance(one, WorkerSlot):
-            one.fail()
+            one.put_aside()
         channel.send(serving.end, failed)
 
 

@@ -11,6 +11,7 @@ from reference_impl.pool.gym_steps import gym_steps
 from reference_impl.pool.messages import BY_CODE, Attach, Call, Operation, Stop
 from reference_impl.pool.slots import (
     ANSWERED,
+    ASIDE,
     FOLLOWING,
     GIVEN,
     NOTHING,
@@ -157,9 +158,10 @@ class WorkerSlot:
         # A ring may come late, when its command was seen in the header and carried out already.
         return self.request not in (self._last, self._slots.word(self._env, ANSWERED))
 
-    def fail(self) -> None:
-        """Take the last command for done: its failure was reported."""
+    def put_aside(self) -> None:
+        """Take the last command for done: its answer goes by value."""
         self._last = self.request
+        self._slots.set_word(self._env, ASIDE, self._last)
 
     def stepped(self) -> bool:
         """Carry out the command without tensordicts, if that is possible; return whether it was.

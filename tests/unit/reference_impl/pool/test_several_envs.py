@@ -15,6 +15,7 @@ import torch
 from reference_impl.core import channel
 from reference_impl.core.errors import WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
+from reference_impl.pool.messages import Operation
 from tests.unit.reference_impl.pool.envs import Behaviour, ProbeEnv
 
 QUIET = Behaviour(length=3)
@@ -312,3 +313,48 @@ def test_of_gymnasium_envs_that_share_a_worker_one_that_raises_costs_no_other_it
         pool.step_and_maybe_reset(root)
     assert shown(pool.step_and_maybe_reset(root)[0]["next"]) == [[0, 3], [1, 3], [2, 3]]
     pool.close()
+
+
+class Unreadable:
+    """Raises where it is rebuilt, if that is in another process than the test's."""
+
+    def __init__(self, at_home=None):
+        self.home = at_home or os.getpid()
+
+    def __reduce__(self):
+        return rebuilt_only_at, (self.home,)
+
+
+def rebuilt_only_at(home):
+    if os.getpid() != home:
+        raise LookupError("planned: not here")
+    return Unreadable(home)
+
+
+@only_processes
+def test_a_call_that_cannot_be_read_is_not_taken_for_the_step_of_a_neighbour(make, gate):
+    pool = make(Behaviour(gate=gate), QUIET)
+    root = act(pool.reset())
+    pool.async_step_send(root[:1], env_index=[0])
+    gate.await_arrival()
+    gate.open()
+    with pytest.raises(WorkerError, match=r"of env 1.*could not read its call.*not here"):
+        pool._talk.ask(Operation.RESET, {1: None}, {1: {"options": Unreadable()}})
+    assert shown(pool.async_step_recv()["next"]) == [[1, 1, 1]]
+
+
+@pytest.mark.parametrize("way", ["slots"], indirect=True)
+def test_a_message_that_cannot_be_read_is_not_taken_for_what_lies_in_the_slot_of_a_neighbour(
+    make, gate
+):
+    pool = make(Behaviour(gate=gate), QUIET)
+    talk = pool._talk
+    pool.async_step_send(act(pool.reset())[:1], env_index=[0])
+    gate.await_arrival()
+    [asked] = talk.send(Operation.RESET, {1: None}, {1: {"options": 1}})
+    with talk._changed:
+        talk._unreadable(pool._workers.members[0], "planned: half a message", "")
+    with pytest.raises(WorkerError, match="of env 1: planned: half a message"):
+        talk.receive(lambda state: state.ready_group((asked,)))
+    gate.open()
+    assert shown(pool.async_step_recv()["next"]) == [[1, 1, 1]]
