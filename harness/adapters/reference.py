@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from tensordict import TensorDict
@@ -22,9 +22,11 @@ from harness.ports.pool import (
     Close,
     End,
     EnvFactory,
+    EnvsPerWorker,
     PoolCapabilities,
     PoolPort,
     PoolSetup,
+    Word,
 )
 from harness.ports.pool_verbs import OPTIONAL
 from harness.ports.weights import (
@@ -60,9 +62,15 @@ POOL_CAPABILITIES = PoolCapabilities(
     transfers=dict.fromkeys(("process", "thread"), frozenset({"commands", "results"})),
 )
 _EXCHANGES = {"value": "queue", "slots": "shm", "auto": "auto"}  # the pool's words for ours
-# Wrong variants of the pool go by value, where the parts are that they replace.
+# Wrong variants of the pool go by value, with an env a worker, where the parts are that they replace.
+ENVS_PER_WORKER: frozenset[Word] = frozenset(get_args(EnvsPerWorker))
 _WITH_SLOTS = replace(
-    POOL_CAPABILITIES, setup={**POOL_CAPABILITIES.setup, "exchange": frozenset(_EXCHANGES)}
+    POOL_CAPABILITIES,
+    setup={
+        **POOL_CAPABILITIES.setup,
+        "exchange": frozenset(_EXCHANGES),
+        "envs_per_worker": ENVS_PER_WORKER,
+    },
 )
 MAX_RESTARTS = 3
 # All of its channels' input and output goes through these two functions.
@@ -123,6 +131,11 @@ def _transfer_ends(pool: Any, channel: Channel, end: End) -> list[Any]:
     return list(ends) if end == "owner" else [each._peer for each in ends]  # noqa: SLF001 - the worker's
 
 
+def _pids_by_env(pool: Any) -> list[int]:
+    pids, count = pool.worker_pids, pool.envs_per_worker
+    return [pids[env // count] for env in range(pool.num_envs)] if pids else []
+
+
 def pool_port_of(
     make_pool: Callable[..., Any], capabilities: PoolCapabilities = POOL_CAPABILITIES
 ) -> PoolPort:
@@ -134,6 +147,7 @@ def pool_port_of(
             backend="threading" if setup.transport == "thread" else "multiprocessing",
             stack=setup.stack,
             exchange=_EXCHANGES[setup.exchange],
+            envs_per_worker=setup.envs_per_worker,
             start_method=setup.start_method,
             on_worker_failure=setup.on_worker_failure,
             max_restarts=MAX_RESTARTS,
@@ -143,7 +157,7 @@ def pool_port_of(
 
     dialect = Dialect(
         build=build,
-        worker_pids=lambda pool: pool.worker_pids,
+        worker_pids=_pids_by_env,
         channel=_channel,
         transfer_ends=_transfer_ends,
         reinit=lambda: Reinit(transform="ObservationNorm", kwargs={"num_iter": STATISTICS_FRAMES}),

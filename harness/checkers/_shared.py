@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from harness.model.history import History, Operation
+from harness.model.history import FaultRecord, History, Operation
 from harness.ports.checkers import Checker
 
 POOL = frozenset({"pool"})
@@ -32,6 +32,22 @@ LOSING_FAULTS = frozenset(
     }
 )
 """Those that may cost the answer to a request that they strike, whether or not a call fails."""
+
+
+WORKERS_ENDS = frozenset({"exit", "signal", "kill", "tear_transfer", "cut_channel"})
+"""Those that cost a worker process, with whatever envs it has."""
+
+
+def envs_struck(history: History, record: FaultRecord) -> frozenset[int]:
+    """The envs that a fault may cost what they were doing; none, if it names no worker."""
+    if record.worker is None:
+        return frozenset()
+    count = int(history.setup.get("envs_per_worker", 1))
+    alone = record.name not in WORKERS_ENDS or history.setup.get("transport") == "thread"
+    if count == 1 or alone:
+        return frozenset({record.worker})
+    first = record.worker // count * count
+    return frozenset(range(first, min(first + count, int(history.setup["num_envs"]))))
 
 
 def restarts(history: History) -> bool:

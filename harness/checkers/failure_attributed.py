@@ -10,6 +10,7 @@ from harness.checkers._shared import (
     EITHER,
     ENDING_VERBS,
     ended_ns,
+    envs_struck,
     error_message,
     named,
     timed_out_as_asked,
@@ -141,16 +142,21 @@ def _naming(history: History, record: FaultRecord, report: Operation) -> Iterato
     """Whether worker, operation and kind of error are told: opinions, unless one is blamed that no fault has struck."""
     told = f"{named(report)} raised {error_message(report)}"
     text = without(message(report), markers_of(history, record.id))
-    struck = {each.worker for each in history.fault_records if each.reached}
-    others = _blamed(text, history) - struck
-    if record.worker is not None and others and record.worker not in _named_indices(text):
+    struck = {
+        env for each in history.fault_records if each.reached for env in envs_struck(history, each)
+    }
+    several = int(history.setup.get("envs_per_worker", 1)) > 1
+    named_envs = _named_indices(text, several=several)
+    others = _blamed(named_envs, history) - struck
+    told_of = envs_struck(history, record) & named_envs
+    if record.worker is not None and others and not told_of:
         blamed = " and ".join(map(str, sorted(others, key=str)))
         yield _finding(
             f"{told}: it blames worker {blamed}, and it was worker {record.worker}",
             Contract.EQUIVALENCE,
             report,
         )
-    elif not _names_worker(text, record.worker):
+    elif not (told_of or (record.worker is None and named_envs)):
         who = "a worker" if record.worker is None else f"worker {record.worker}"
         yield _finding(f"{told}: it does not name {who}", Contract.OPINION, report)
     if not OPERATION.search(text):
@@ -172,23 +178,18 @@ def _repetition(
             yield _finding(f"{text}: {error_message(op)}", Contract.EQUIVALENCE, report, op)
 
 
-def _named_indices(text: str) -> set[int]:
-    return {
-        int(index)
-        for found in WORKER.finditer(text)
-        for index in re.findall(r"\d+", found["indices"])
-    }
+def _named_indices(text: str, *, several: bool) -> set[int]:
+    """Which envs a text names; where a worker has several, its own number says nothing of them."""
+    found = list(WORKER.finditer(text))
+    if several:
+        found = [each for each in found if each.group().lower().startswith("env")] or found
+    return {int(index) for each in found for index in re.findall(r"\d+", each["indices"])}
 
 
-def _names_worker(text: str, worker: int | None) -> bool:
-    indices = _named_indices(text)
-    return bool(indices) if worker is None else worker in indices
-
-
-def _blamed(text: str, history: History) -> set[int | None]:
+def _blamed(indices: set[int], history: History) -> set[int]:
     """Workers that there are: larger numbers are process ids and the like."""
     count = int(history.setup.get("num_envs") or history.setup.get("num_workers") or 0)
-    return {index for index in _named_indices(text) if index < count}
+    return {index for index in indices if index < count}
 
 
 def _events(history: History, record: FaultRecord) -> Iterable[Event]:

@@ -11,6 +11,7 @@ from harness.checkers._shared import (
     LOSING_FAULTS,
     POOL,
     AnswerChecker,
+    envs_struck,
     is_timeout,
     named,
     resets_in_step,
@@ -58,8 +59,11 @@ class _Router:
     def _struck(self, fault_id: str) -> None:
         """What a fault can lose is what its worker owes; one that only delays loses nothing."""
         record = self._losing.get(fault_id)
-        if record is not None:
-            self._requests.excuse(record.worker if self._alone else None)
+        if record is None:
+            return
+        struck = envs_struck(self._history, record) if self._alone else frozenset()
+        for env in struck or (None,):
+            self._requests.excuse(env)
 
     def _invoked(self, operation: Operation) -> None:
         if operation.op in ASKING:

@@ -14,6 +14,7 @@ from harness.checkers._shared import (
     POOL,
     AnswerChecker,
     ended_ns,
+    envs_struck,
     error_message,
     is_under_fault,
     named,
@@ -113,10 +114,10 @@ def _struck(history: History, call: Operation) -> set[int]:
     """Envs whose worker a fault had struck by the end of this call; one that was merely held goes on."""
     done = ended_ns(call)
     return {
-        record.worker
+        env
         for record in history.fault_records
-        if record.worker is not None
-        and record.name not in HOLDING_FAULTS
+        for env in envs_struck(history, record)
+        if record.name not in HOLDING_FAULTS
         and (window := history.fault_window_ns(record.id)) is not None
         and (done is None or window[0] <= done)
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.checkers._rows import Row, rows_of
-from harness.checkers._shared import POOL, AnswerChecker, named, restarts
+from harness.checkers._shared import POOL, AnswerChecker, envs_struck, named, restarts
 from harness.model.history import Event, History, Kind, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 
@@ -27,7 +27,7 @@ def _rows(history: History) -> Iterator[tuple[Operation, Row]]:
 
 
 def _losses(history: History, env: int) -> int:
-    return sum(1 for r in history.fault_records if r.reached and r.worker == env)
+    return sum(1 for r in history.fault_records if r.reached and env in envs_struck(history, r))
 
 
 def _surplus(history: History, rows: list[tuple[Operation, Row]]) -> Iterator[Finding]:

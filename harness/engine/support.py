@@ -72,10 +72,11 @@ def _setup(
 ) -> str | None:
     """Keys with a choice of words; sizes and deadlines are free."""
     ours: frozenset[str] = getattr(component.setup, "OURS", frozenset())
+    hints = get_type_hints(component.setup)
     for field in fields(component.setup):
         value = setup[field.name]
-        if field.name in ours:
+        if field.name in ours or get_origin(hints[field.name]) is not Literal:
             continue
-        if isinstance(value, str) and value not in accepted.get(field.name, (field.default,)):
+        if value not in accepted.get(field.name, (field.default,)):
             return f"the backend declares no {field.name}={value}"
     return None

@@ -104,7 +104,8 @@ class Form:
         draw: the strategy of its steps.
         hosts: hosts under which the pool can be used like that.
         fits: what else has to hold.
-        lanes: whether it can be had where a child holds several envs: roles and receives count children.
+        lanes: whether it can be had where a child, or a worker, holds several envs: roles and receives count
+            children, and what strikes a worker strikes all of its envs.
         weight: how often it comes against others: less often if it takes its time.
     """
 
@@ -117,7 +118,8 @@ class Form:
 
     def possible(self, ground: Ground) -> bool:
         """Whether a scenario on this ground can have it."""
-        laid_out = self.lanes or ground.setup.payload not in LANES
+        several = ground.setup.payload in LANES or ground.setup.envs_per_worker > 1
+        laid_out = self.lanes or not several
         hosted = ground.setup.host in self.hosts
         return self.needs <= ground.kinds and hosted and laid_out and self.fits(ground)
 

@@ -11,12 +11,12 @@ from hypothesis.strategies import SearchStrategy
 
 from harness.generate.derive import choices, drawn
 from harness.payloads.forms import LANES
-from harness.ports.pool import PoolCapabilities, PoolSetup
+from harness.ports.pool import PoolCapabilities, PoolSetup, Word
 
 NUM_ENVS = (2, 3, 2, 3, 1)  # much needs two
 CHILDREN_MAX = 2  # of several envs each
 # How often a word comes, against the others of its key; the first is the simplest.
-WEIGHTS: Mapping[str, Mapping[str, int]] = {
+WEIGHTS: Mapping[str, Mapping[Word, int]] = {
     "transport": {"thread": 1, "process": 2},  # more can befall processes
     "exchange": {"value": 3},  # where items are that can be struck
     "stack": {"dense": 3},
@@ -25,6 +25,7 @@ WEIGHTS: Mapping[str, Mapping[str, int]] = {
     "start_method": {"fork": 1, "spawn": 0, "forkserver": 0},
     "payload": {"plain": 10, "huge": 0},  # 2 MB an observation take seconds in many steps
     "built": {"alone": 4},
+    "envs_per_worker": {1: 12},  # most faults strike an env that has a worker to itself
     "factory": {"plain": 4},
 }
 
@@ -43,14 +44,14 @@ def setups(capabilities: PoolCapabilities) -> SearchStrategy[PoolSetup]:
     return drawn(PoolSetup, num_envs=st.sampled_from(NUM_ENVS), **accepted).map(_fitting)
 
 
-def declared(name: str, capabilities: PoolCapabilities) -> list[str]:
+def declared(name: str, capabilities: PoolCapabilities) -> list[Word]:
     """The words of a key that the backend has: those that it declares, or else the default."""
     words = choices(PoolSetup)[name]
     unsaid = words if name in PoolSetup.OURS else words[:1]
     return [word for word in words if word in capabilities.setup.get(name, unsaid)]
 
 
-def _ordered(words: Sequence[str], weights: Mapping[str, int]) -> list[str]:
+def _ordered(words: Sequence[Word], weights: Mapping[Word, int]) -> list[Word]:
     """The words that have weights first, in their order: the first is what examples shrink to."""
     return [*(word for word in weights if word in words), *(w for w in words if w not in weights)]
 

@@ -10,6 +10,7 @@ from harness.planted.catalogue_params import PARAMS
 from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
 from harness.planted.catalogue_rows import ALSO_SHOWN, PLANTED_ROWS
+from harness.planted.catalogue_several import SEVERAL
 from harness.planted.catalogue_transfers import (
     BROKEN,
     CUT_OFF,
@@ -321,6 +322,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
     *EXIT_BUGS,
     *SPEC_BUGS,
     *SLOT_BUGS,
+    *SEVERAL,
 )
 PLANTED: tuple[PlantedBug, ...] = (
     *(replace(bug, rows=bug.rows | ALSO_SHOWN.get(bug.name, frozenset())) for bug in _PLAIN),

@@ -16,15 +16,18 @@ from tensordict import TensorDict, TensorDictBase
 from harness.planted.variants import planted, replacing
 from harness.ports.backend import Backend
 from reference_impl.core import channel
+from reference_impl.core.bell import Bell
+from reference_impl.core.channel import End
 from reference_impl.core.clock import Deadline
 from reference_impl.pool import env_pool, slot_line, slots, worker_slot
 from reference_impl.pool.dense import Columns, DenseSteps
 from reference_impl.pool.lines import Heard
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.slot_line import SlotLine
+from reference_impl.pool.slot_wires import Wire
 from reference_impl.pool.slots import Slots, Unfit
 from reference_impl.pool.state import Delivery
-from reference_impl.pool.worker_slot import WorkerSlot
+from reference_impl.pool.worker_slot import WorkerSlot, WorkerSlots
 
 _WRITING_S = 0.1  # how long a row is in the making, where that has to be seen
 
@@ -93,8 +96,10 @@ class _RootsOfAllEnvs(DenseSteps):
         return came
 
 
-class _RungEarly(WorkerSlot):
+class _RingingSlot(WorkerSlot):
     """Rings, and only then writes the row."""
+
+    bell: Bell
 
     def answer(self, operation: Operation, result: Any) -> bool:
         if operation is not Operation.STEP_THEN_RESET:
@@ -102,12 +107,20 @@ class _RungEarly(WorkerSlot):
         slots_, env = self._slots, self._env
         following, root = result
         slots_.answer(env, slots_.following.full, 0 if root is None else slots_.root.full)
-        self._wire.answered.ring()
+        self.bell.ring()
         channel.wait((), (), Deadline.after(_WRITING_S))
         slots_.following.put(env, following)
         if root is not None:
             slots_.root.put(env, root)
         return True
+
+
+class _RungEarly(WorkerSlots):
+    def __init__(self, slots: Slots, wire: Wire, end: End, *, strict: bool) -> None:
+        super().__init__(slots, wire, end, strict=strict)
+        for slot in self._members:
+            slot.__class__ = _RingingSlot
+            slot.__dict__["bell"] = wire.answered
 
 
 class _EntriesForgotten(Slots):
@@ -125,7 +138,6 @@ class _Unfit(WorkerSlot):
             return super().answer(operation, result)
         except TypeError:
             self._slots.answer(self._env, self._slots.following.full, 0)
-            self._wire.answered.ring()
             return True
 
 
@@ -177,7 +189,7 @@ reward_of_the_next_env = _planted(
 )
 extras_below_next = _planted("extras_below_next", env_pool, "DenseSteps", _ExtrasBelowNext)
 roots_of_all_envs = _planted("roots_of_all_envs", env_pool, "DenseSteps", _RootsOfAllEnvs)
-rung_early = _planted("rung_early", worker_slot, "WorkerSlot", _RungEarly)
+rung_early = _planted("rung_early", worker_slot, "WorkerSlots", _RungEarly)
 entries_forgotten = _planted("entries_forgotten", worker_slot, "Slots", _EntriesForgotten)
 unfit_left_out = _planted("unfit_left_out", worker_slot, "WorkerSlot", _Unfit)
 slots_counted = _planted("slots_counted", slot_line, "SlotLine", _RowsCounted)

@@ -49,9 +49,9 @@ class _RepetitionCarriedOut(AsyncEnvPool):
 class _EndingReader(Conversation):
     _ended = False
 
-    def _unreadable(self, env: int, cause: str, text: str) -> None:
+    def _unreadable(self, worker: Worker, cause: str, text: str) -> None:
         self._ended = True
-        super()._unreadable(env, cause, text)
+        super()._unreadable(worker, cause, text)
 
     def receive(self, find: Any, deadline: Deadline = NEVER, *, at_last: Any = None) -> Any:
         """Receive, up to the first item that could not be read."""

@@ -16,12 +16,13 @@ from tensordict import TensorDictBase
 
 from harness.adapters.reference import HOOKS, POOL_CAPABILITIES, pool_port_of
 from harness.ports.backend import Backend
+from harness.ports.pool import Word
 from reference_impl.pool import AsyncEnvPool
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.workers import Worker
 
 
-def planted(name: str, make_pool: Callable[..., AsyncEnvPool], **only: frozenset[str]) -> Backend:
+def planted(name: str, make_pool: Callable[..., AsyncEnvPool], **only: frozenset[Word]) -> Backend:
     """The reference, whose pools are made by `make_pool`.
 
     Args:

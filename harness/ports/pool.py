@@ -42,6 +42,8 @@ Channel = Literal["commands", "results"]
 End = Literal["owner", "worker"]
 Close = Literal["reader", "public"]
 Transport = Literal["thread", "process"]
+Word = str | int  # a value of a setup key that has a choice
+EnvsPerWorker = Literal[1, 2, 3, 8]
 FactoryKind = Literal["plain", "closure", "lambda", "local_class", "partial"]
 START_METHODS = frozenset({"fork", "spawn", "forkserver"})
 
@@ -51,9 +53,10 @@ class PoolSetup:
     """What is built before the first step.
 
     Attributes:
-        num_envs: envs in the pool, one worker each; where children hold several, that many a child.
+        num_envs: envs in the pool; where children hold several, that many a child.
         horizon: the episode length of env 0; env i lives for `horizon + i` steps.
         transport: whether workers are threads or processes.
+        envs_per_worker: how many envs, one after the other, a worker has; the last one may have fewer.
         exchange: how observations travel: by value, through shared slots, or as the backend chooses.
         stack: how results are stacked.
         start_method: how worker processes start.
@@ -81,6 +84,7 @@ class PoolSetup:
     num_envs: int = 2
     horizon: int = 4
     transport: Transport = "process"
+    envs_per_worker: EnvsPerWorker = 1
     exchange: Literal["value", "slots", "auto"] = "value"
     stack: Literal["dense", "maybe_dense", "lazy"] = "dense"
     start_method: Literal["fork", "spawn", "forkserver"] = "fork"
@@ -269,7 +273,7 @@ class PoolCapabilities:
     """
 
     verbs: frozenset[str] = frozenset()
-    setup: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    setup: Mapping[str, frozenset[Word]] = field(default_factory=dict)
     channels: Mapping[Transport, frozenset[str]] = field(default_factory=dict)
     transfers: Mapping[Transport, frozenset[Channel]] = field(default_factory=dict)
     once: frozenset[Channel] = frozenset()

@@ -59,3 +59,20 @@ def test_what_a_stalled_worker_owes_is_not_excused():
     pool.recv()
     found = texts(CHECKER.check(pool.history(faults=[("stall", "f1")])))
     assert "it answers request 103 before 101" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"), [("signal", 0), ("kill", 0), ("exit", 0), ("raise", 1)]
+)
+def test_what_neighbours_of_a_struck_env_owed_is_excused_if_the_fault_takes_their_worker(
+    fault: str, found: int
+):
+    pool = sent_twice()
+    pool.recorder.fault("f1", "reached", worker=1)
+    pool.queues[0].pop(0)
+    pool.recv()
+    history = pool.history(faults=[(fault, "f1")])
+    shared = replace(history, setup={**history.setup, "envs_per_worker": 2})
+    assert len(texts(CHECKER.check(shared))) == found
+    in_threads = replace(shared, setup={**shared.setup, "transport": "thread"})
+    assert len(texts(CHECKER.check(in_threads))) == 1

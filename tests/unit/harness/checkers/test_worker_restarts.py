@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from harness.checkers.worker_restarts import CHECKER
 from tests.unit.harness.checkers.histories import HonestPool, texts
 
@@ -51,3 +53,14 @@ def test_it_applies_where_lost_workers_are_to_be_replaced():
     pool = HonestPool()
     pool.reset()
     assert not CHECKER.applies(pool.recorder.history(faults=FAULTS))
+
+
+def test_a_loss_cuts_all_envs_of_the_worker_off():
+    history = lossy()
+    rows = [e.data["rows"] for e in history.events if "rows" in e.data]
+    rows[-1][0].update(reward=0.0, truncated=True)
+    [text] = texts(CHECKER.check(history))
+    assert text.startswith("env 0 was cut off 1 times")
+    assert text.endswith("and its worker was lost 0 times")
+    shared = replace(history, setup={**history.setup, "envs_per_worker": 2})
+    assert texts(CHECKER.check(shared)) == []

@@ -49,3 +49,8 @@ def test_what_this_machine_lacks_for_a_fault_makes_its_rows_unsupported(
     )
     declared = {"pool": to_plain(PoolCapabilities())}
     assert unsupported(request, POOL, declared) == "no right to mount"
+
+
+def test_a_number_that_is_a_choice_has_to_be_declared_as_words_have():
+    assert reason(envs_per_worker=2) == "the backend declares no envs_per_worker=2"
+    assert reason(num_envs=7) is None

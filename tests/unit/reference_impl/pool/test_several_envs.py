@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 from functools import partial
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -258,18 +259,18 @@ class Closing(ProbeEnv):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_env_that_raises_when_it_is_closed_does_not_keep_its_neighbours_open():
-    told = []
+    told: list[bool] = []
     makers = [partial(Closing, told, False), partial(Closing, told, True)]  # noqa: FBT003 - its own
     pool = AsyncEnvPool(makers, backend="threading", envs_per_worker=2)
     pool.close()
     assert told == [True, False]
 
 
-class Counting(gymnasium.Env):
+class Counting(gymnasium.Env[Any, Any]):
     """Shows its steps; fails in one of them."""
 
-    observation_space = gymnasium.spaces.Box(-1e9, 1e9, (2,))
-    action_space = gymnasium.spaces.Box(-1, 1, (1,))
+    observation_space: gymnasium.Space[Any] = gymnasium.spaces.Box(-1e9, 1e9, (2,))
+    action_space: gymnasium.Space[Any] = gymnasium.spaces.Box(-1, 1, (1,))
 
     def __init__(self, tag, fails_at=0):
         self.tag, self.fails_at, self.steps = tag, fails_at, 0

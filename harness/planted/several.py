@@ -1,0 +1,190 @@
+"""The reference's pool with one bug each in what it does where a worker has several envs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tensordict import TensorDictBase
+
+from harness.planted.variants import mask_of, planted, replacing, talking
+from harness.ports.backend import Backend
+from reference_impl.core import channel
+from reference_impl.core.errors import WorkerError
+from reference_impl.pool import AsyncEnvPool, worker, worker_slot
+from reference_impl.pool.controls import Controls
+from reference_impl.pool.conversation import Conversation
+from reference_impl.pool.messages import Built, Call, Done, Operation
+from reference_impl.pool.options import Options
+from reference_impl.pool.restarts import RestartingConversation, Restarts
+from reference_impl.pool.state import Lost
+from reference_impl.pool.worker import Serving
+from reference_impl.pool.worker_slot import WorkerSlot, WorkerSlots
+from reference_impl.pool.workers import Worker
+
+_by_value = partial(
+    planted, transport=frozenset({"process"}), envs_per_worker=frozenset({1, 2, 3, 8})
+)
+
+
+def _in_slots(name: str, wrong: type[WorkerSlots]) -> Backend:
+    pool = replacing(worker_slot, "WorkerSlots", wrong)
+    return _by_value(name, pool, exchange=frozenset({"slots", "auto"}))
+
+
+_answer = worker._answer  # noqa: SLF001 - where some of the bugs would be
+_asked_first: list[Controls] = []  # of the worker process
+
+
+def _answer_by_the_first(controls: Controls, serving: Serving, call: Call) -> None:
+    """Have the env answer that was the first to be asked anything."""
+    if not _asked_first:
+        _asked_first.append(controls)
+    _answer(_asked_first[0], serving, call)
+
+
+_held_back: list[Done] = []  # of the worker process
+
+
+def _answer_at_the_end(controls: Controls, serving: Serving, call: Call) -> None:
+    """Keep answers until the last env of the worker has its own."""
+    result = worker._execute(controls, call, shared=False)  # noqa: SLF001 - as the right one does
+    _held_back.append(Done(request=call.request, result=result, place=call.place))
+    if call.place == len(serving.parts) - 1:
+        for done in _held_back:
+            channel.send(serving.end, done)
+        _held_back.clear()
+
+
+def _answer_or_end(controls: Controls, serving: Serving, call: Call) -> None:
+    """Answer; who cannot ends the worker."""
+    try:
+        _answer(controls, serving, call)
+    except Exception as error:
+        raise SystemExit(1) from error
+
+
+class _FirstEnvLost(Conversation):
+    def _lose(self, env: int) -> None:
+        """Take note that the first env of the worker is lost."""
+        over: Worker = self._workers[env]
+        self._line.lose(over)
+        self._state.lose(over.envs[0], over.post_mortem())
+
+
+def _with_neighbours(pool: AsyncEnvPool, envs: Sequence[int]) -> list[int]:
+    """These envs, and those that share their workers."""
+    count = pool.envs_per_worker
+    workers = {env // count for env in envs}
+    return [env for env in range(pool.num_envs) if env // count in workers]
+
+
+class _NeighboursReset(AsyncEnvPool):
+    def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        mask = mask_of(tensordict)
+        if mask is not None and tensordict is not None:
+            wider = mask.clone()
+            wider[_with_neighbours(self, mask.flatten().nonzero().flatten().tolist())] = True
+            tensordict = tensordict.copy().set("_reset", wider)
+        return super()._reset(tensordict, **kwargs)
+
+
+class _NeighboursChanged(AsyncEnvPool):
+    def _ask_envs(
+        self, operation: Operation, given: Mapping[int, Any]
+    ) -> tuple[dict[int, Any], dict[int, WorkerError]]:
+        """Ask the neighbours for the same."""
+        count = self.envs_per_worker
+        by_worker = {env // count: value for env, value in given.items()}
+        wider = {env: by_worker[env // count] for env in _with_neighbours(self, list(given))}
+        return super()._ask_envs(operation, wider)
+
+
+class _NeighboursUncut(RestartingConversation):
+    """Takes the neighbours of the env that lost a worker for ones that were reset."""
+
+    def _go_on(self, worker: Worker, lost: Lost) -> None:
+        super()._go_on(worker, lost)
+        self._unreset.difference_update(worker.envs)
+
+
+class _FirstParams(Restarts):
+    """Gives all envs of a new worker what is in force in the first."""
+
+    def replace(self, worker: int, envs: Sequence[int], lost: Lost) -> Lost | None:
+        kept = self._updates
+        self._updates = {**kept, **dict.fromkeys(envs, kept.get(envs[0], ()))}
+        try:
+            return super().replace(worker, envs, lost)
+        finally:
+            self._updates = kept
+
+
+class _SeededAlike(Restarts):
+    """Seeds the envs of a new worker with one seed."""
+
+    _latest = (-1, 0)
+
+    def _seed(self, env: int) -> int:
+        count = sum(self.counts)
+        if self._latest[0] != count:
+            self._latest = (count, super()._seed(env))
+        return self._latest[1]
+
+
+def _restarting(
+    replaces: type[Restarts] = Restarts,
+    talks: type[RestartingConversation] = RestartingConversation,
+) -> type[AsyncEnvPool]:
+    """A pool that has another way of replacing workers."""
+
+    class Pool(AsyncEnvPool):
+        def _conversation(self, options: Options, built: Sequence[Built]) -> Any:
+            found = super()._conversation(options, built)
+            if self._restarts is not None:
+                self._restarts.__class__ = replaces
+                found.__class__ = talks
+            return found
+
+    return Pool
+
+
+class _RungAtTheEnd(WorkerSlots):
+    def tell(self, slot: WorkerSlot) -> None:  # noqa: ARG002 - whoever it is
+        """Ring once there is nothing more to do."""
+        self._unsaid = True
+
+
+class _OneARing(WorkerSlots):
+    _taken = False
+
+    def wait(self, end: channel.End) -> None:
+        """Wait."""
+        super().wait(end)
+        self._taken = False
+
+    def asked(self) -> WorkerSlot | None:
+        """Return the first slot that has a command, and none after it."""
+        found = None if self._taken else super().asked()
+        self._taken = True
+        return found
+
+
+first_answers_for_all = _by_value(
+    "first_answers_for_all", replacing(worker, "_answer", _answer_by_the_first)
+)
+neighbours_waited_for = _by_value(
+    "neighbours_waited_for", replacing(worker, "_answer", _answer_at_the_end)
+)
+failing_env_ends_its_worker = _by_value(
+    "failing_env_ends_its_worker", replacing(worker, "_answer", _answer_or_end)
+)
+first_env_lost = _by_value("first_env_lost", talking(_FirstEnvLost))
+neighbours_reset_along = _by_value("neighbours_reset_along", _NeighboursReset)
+neighbours_changed_along = _by_value("neighbours_changed_along", _NeighboursChanged)
+neighbours_uncut = _by_value("neighbours_uncut", _restarting(talks=_NeighboursUncut))
+params_of_the_first = _by_value("params_of_the_first", _restarting(_FirstParams))
+neighbours_seeded_alike = _by_value("neighbours_seeded_alike", _restarting(_SeededAlike))
+rung_at_the_end = _in_slots("rung_at_the_end", _RungAtTheEnd)
+one_answer_a_ring = _in_slots("one_answer_a_ring", _OneARing)
