@@ -121,14 +121,7 @@ class AsyncEnvPool(ControlCalls, EnvBase):
             envs_per_worker=envs_per_worker,
         )
         makers = factories(env_makers, create_env_kwargs)
-        wires = Wires(len(makers), envs_per_worker) if options.may_use_slots else None
-        workers = Workers(
-            backend,
-            start_method,
-            wires,
-            shows_version=show_params_version,
-            envs_per_worker=envs_per_worker,
-        )
+        workers, wires = _no_workers_yet(len(makers), options, shows_version=show_params_version)
         # Before the first worker: a collection at any later moment finds them all.
         self.__dict__["_finalizer"] = weakref.finalize(self, workers.end, shutdown_timeout)
         built = workers.start(makers, Deadline.after(start_timeout))
@@ -140,8 +133,7 @@ class AsyncEnvPool(ControlCalls, EnvBase):
             self._finalizer()
             raise
         self.min_get = 1
-        self.num_envs = len(makers)
-        self.envs_per_worker = envs_per_worker
+        self.num_envs, self.envs_per_worker = len(makers), envs_per_worker
         self.env_makers = [factory.maker for factory in makers]
         self.backend, self.stack, self.exchange = options.backend, options.stack, options.exchange
         self.env_batch_sizes = [torch.Size(one.batch_size) for one in built]
@@ -374,6 +366,21 @@ class AsyncEnvPool(ControlCalls, EnvBase):
             return td  # at the end of the trip
         td.set(ENV_INDEX, stacked_index(range(self.num_envs), td.batch_size[1:]))
         return td
+
+
+def _no_workers_yet(
+    num_envs: int, options: Options, *, shows_version: bool
+) -> tuple[Workers, Wires | None]:
+    count = options.envs_per_worker
+    wires = Wires(num_envs, count) if options.may_use_slots else None
+    workers = Workers(
+        options.backend,
+        options.start_method,
+        wires,
+        shows_version=shows_version,
+        envs_per_worker=count,
+    )
+    return workers, wires
 
 
 def _or_none(values: Values | None) -> Values | None:
