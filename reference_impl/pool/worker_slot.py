@@ -149,14 +149,19 @@ class WorkerSlot:
 
     def asked(self) -> bool:
         """Return whether there is a command that was not taken yet, and take it."""
-        new = self.is_new()
-        self._last = self.request
+        # Read once: after the bell of everyone the owner may write a command while this looks.
+        request = self.request
+        new = self._is_new(request)
+        self._last = request
         return new
 
     def is_new(self) -> bool:
         """Return whether there is a command that was not taken yet."""
+        return self._is_new(self.request)
+
+    def _is_new(self, request: int) -> bool:
         # A ring may come late, when its command was seen in the header and carried out already.
-        return self.request not in (self._last, self._slots.word(self._env, ANSWERED))
+        return request not in (self._last, self._slots.word(self._env, ANSWERED))
 
     def put_aside(self) -> None:
         """Take the last command for done: its answer goes by value."""
