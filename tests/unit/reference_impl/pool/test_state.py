@@ -1,13 +1,10 @@
-"""The ledger of a pool, in every order of events that few envs and calls allow."""
+"""The ledger of a pool: what it promises, one fact each."""
 
 from __future__ import annotations
 
 import itertools
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from reference_impl.core.errors import Closed, WorkerDied, WorkerError
 from reference_impl.pool.messages import Done, Failed, Operation
@@ -196,97 +193,3 @@ def drain(state):
         except WorkerError as error:
             errors.append(error.worker)
     return results, errors
-
-
-class Ledger(RuleBasedStateMachine):
-    """Random calls, replies, losses and giving up, against a model of who must get what."""
-
-    ENVS = 3
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.state = PoolState(self.ENVS)
-        self.open: dict[int, int] = {}
-        self.ready: dict[int, tuple[int, bool]] = {}
-        self.owed: dict[int, int] = {}
-        self.lost: set[int] = set()
-
-    def busy(self):
-        return {*self.open.values(), *(env for env, _ in self.ready.values())}
-
-    def owes_too_much(self):
-        owing = list(self.owed.values())
-        return {env for env in owing if owing.count(env) >= OWED_MAX}
-
-    @rule(envs=st.sets(st.integers(0, ENVS - 1), min_size=1))
-    def ask(self, envs):
-        if envs & self.lost:
-            with pytest.raises(WorkerDied):
-                begin(self.state, *envs)
-        elif envs & (self.busy() | self.owes_too_much()):
-            with pytest.raises(RuntimeError, match="busy"):
-                begin(self.state, *envs)
-        else:
-            self.open |= dict(zip(begin(self.state, *envs), envs, strict=True))
-
-    @precondition(lambda self: self.open)
-    @rule(data=st.data(), well=st.booleans())
-    def reply(self, data, well):
-        id_ = data.draw(st.sampled_from(sorted(self.open)))
-        env = self.open.pop(id_)
-        assert self.state.answer(env, done(id_) if well else failed(id_))
-        self.ready[id_] = (env, well)
-
-    @precondition(lambda self: self.owed)
-    @rule(data=st.data())
-    def reply_late(self, data):
-        id_ = data.draw(st.sampled_from(sorted(self.owed)))
-        assert not self.state.answer(self.owed.pop(id_), done(id_))
-
-    @precondition(lambda self: self.open or self.ready)
-    @rule(data=st.data())
-    def give_up(self, data):
-        id_ = data.draw(st.sampled_from(sorted({*self.open, *self.ready})))
-        self.state.abandon([id_])
-        if id_ in self.open:
-            self.owed[id_] = self.open.pop(id_)
-        else:
-            del self.ready[id_]
-
-    @rule(env=st.integers(0, ENVS - 1))
-    def lose(self, env):
-        self.state.lose(env, Lost())
-        self.lost.add(env)
-        self.owed = {id_: owing for id_, owing in self.owed.items() if owing != env}
-        for id_ in [id_ for id_, asked in self.open.items() if asked == env]:
-            self.ready[id_] = (self.open.pop(id_), False)
-
-    @rule(min_get=st.integers(1, ENVS), limit=st.integers(1, ENVS))
-    def receive(self, min_get, limit):
-        good = [env for env, well in self.ready.values() if well]
-        if min_get > len(self.open) + len(self.ready):
-            with pytest.raises(RuntimeError, match="outstanding"):
-                take(self.state, min_get, limit=limit)
-        elif len(good) < len(self.ready):
-            with pytest.raises(WorkerError) as caught:
-                take(self.state, min_get, limit=limit)
-            self.ready = {
-                id_: (env, well)
-                for id_, (env, well) in self.ready.items()
-                if env != caught.value.worker or well
-            }
-        else:
-            came = take(self.state, min_get, limit=max(limit, min_get))
-            assert (came is None) == (len(good) < min_get)
-            came = came or []
-            assert set(came) <= set(good)
-            assert came == sorted(came)
-            self.ready = {id_: one for id_, one in self.ready.items() if one[0] not in came}
-
-    @invariant()
-    def busy_envs_are_those_with_a_result_to_come_or_to_fetch(self):
-        assert self.state.busy() == self.busy()
-
-
-Ledger.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
-TestLedger = Ledger.TestCase
