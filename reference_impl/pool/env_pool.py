@@ -75,7 +75,8 @@ class AsyncEnvPool(ControlCalls, EnvBase):
             calls raise `WorkerDied` once. An env that raises is not replaced. Costs a copy more a
             step where data goes through slots.
         max_restarts: how often an env's worker is replaced; then it is lost, as with "raise".
-        restart_backoff: seconds before an env's first restart; twice as many before each next one.
+        restart_backoff: seconds before an env's first restart; twice as many before each next one,
+            at most 30, and anew once a worker has lived for longer than it was waited for.
         show_params_version: whether roots and "next" have the entry "env_params_version", which the
             specs then have, too: the version of the env's parameters (`update_env_params`) that
             each was made under. It is 0 before any update.
@@ -161,14 +162,7 @@ class AsyncEnvPool(ControlCalls, EnvBase):
     def _conversation(self, options: Options, built: Sequence[Built]) -> Conversation:
         if options.on_worker_failure == "raise":
             return Conversation(self._workers.members, self._line)
-        self._restarts = Restarts(
-            self._workers,
-            built,
-            self._params_log,
-            limit=options.max_restarts,
-            backoff_s=options.restart_backoff,
-            start_timeout_s=options.start_timeout,
-        )
+        self._restarts = Restarts(self._workers, built, self._params_log, options)
         return RestartingConversation(self._workers, self._line, self._restarts)
 
     def _set_specs(self, built: Sequence[Built]) -> None:

@@ -39,7 +39,7 @@ class Options:
         start_timeout: seconds for making all envs.
         on_worker_failure: whether a worker that is lost is an error, or replaced.
         max_restarts: how often the worker of an env is replaced.
-        restart_backoff: seconds before the first restart; doubled before each next one of that env.
+        restart_backoff: seconds before an env's first restart; see `Restarts`.
         envs_per_worker: how many envs one worker has; the last one may have fewer.
     """
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import torch
 
 from reference_impl.core import channel
-from reference_impl.core.clock import Deadline
+from reference_impl.core.clock import MONOTONIC, Deadline
 from reference_impl.core.errors import Closed, WorkerError
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.messages import Done, Operation
@@ -28,12 +28,15 @@ from reference_impl.pool.values import Values, pack, unpack
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from reference_impl.core.clock import Clock
     from reference_impl.pool.env_params import Update
     from reference_impl.pool.lines import Line
     from reference_impl.pool.messages import Built, Call
+    from reference_impl.pool.options import Options
     from reference_impl.pool.state import Delivery
     from reference_impl.pool.workers import Worker, Workers
 
+BACKOFF_S_MAX: Final = 30.0  # a call waits for it
 _LOG: Final = logging.getLogger(__name__)
 _RESETS: Final = frozenset({Operation.RESET, Operation.PRIVATE_RESET})
 _STEPS: Final = frozenset({Operation.STEP, Operation.PRIVATE_STEP})
@@ -47,9 +50,10 @@ class Restarts:
         workers: of the pool.
         built: what its envs said of themselves.
         updates: by env, the updates of parameters that are in force; the pool keeps it current.
-        limit: how often the worker of an env is replaced, at most.
-        backoff_s: what is waited before an env's first restart; twice as long before each next one.
-        start_timeout_s: for making the new env.
+        options: of the pool. What is waited before a restart is twice what was before the last one
+            of that env, up to `BACKOFF_S_MAX`, and `restart_backoff` once more where its worker
+            has lived for longer than it was waited for.
+        clock: what lives are measured with.
     """
 
     def __init__(
@@ -57,18 +61,19 @@ class Restarts:
         workers: Workers,
         built: Sequence[Built],
         updates: Mapping[int, Sequence[Update]],
-        *,
-        limit: int,
-        backoff_s: float,
-        start_timeout_s: float,
+        options: Options,
+        clock: Clock = MONOTONIC,
     ) -> None:
         self._workers = workers
         self.built: Final = tuple(built)
         self._updates = updates
-        self._limit = limit
-        self._backoff_s = backoff_s
-        self._start_timeout_s = start_timeout_s
+        self._limit = options.max_restarts
+        self._backoff_s = options.restart_backoff
+        self._start_timeout_s = options.start_timeout
         self.counts: Final = [0] * len(built)
+        self._clock = clock
+        self._waited_s = [0.0] * len(built)  # before the last restart
+        self._since = [clock.now()] * len(built)  # when the worker of each env began
         entropy = int.from_bytes(os.urandom(8), "big")
         self.seeds: Final = dict.fromkeys(range(len(built)), entropy)  # the last given, by env
 
@@ -79,11 +84,12 @@ class Restarts:
             Closed: the pool is being closed.
         """
         cause = ""
-        while self.counts[envs[0]] < self._limit:
-            wait_s = self._backoff_s * 2 ** self.counts[envs[0]]
+        first = envs[0]  # they are always lost together
+        while self.counts[first] < self._limit:
+            wait_s = self._waited_s[first] = self._next_wait_s(first)
             for env in envs:
                 self.counts[env] += 1
-            _LOG.warning("worker %d is lost (%s): restart %d", worker, lost, self.counts[envs[0]])
+            _LOG.warning("worker %d is lost (%s): restart %d", worker, lost, self.counts[first])
             if self._workers.closing.wait(wait_s):
                 raise Closed("the pool is closed")
             deadline = Deadline.after(self._start_timeout_s)
@@ -94,9 +100,18 @@ class Restarts:
                 cause = f"; the last one failed: {error.cause}"
             else:
                 return None
+            finally:
+                self._since[first] = self._clock.now()
         told = lost.reason or f"the worker died with exit code {lost.exitcode}"
         reason = f"{told}, after {self._limit} restarts, which is all it gets{cause}"
         return Lost(exitcode=lost.exitcode, reason=reason)
+
+    def _next_wait_s(self, env: int) -> float:
+        # A pool that lives for long loses many workers: only those that die young are a reason to wait.
+        lived_s = self._clock.now() - self._since[env]
+        if lived_s > self._waited_s[env]:
+            return self._backoff_s
+        return min(2 * self._waited_s[env], max(self._backoff_s, BACKOFF_S_MAX))
 
     def _seed(self, env: int) -> int:
         # Also for an env that nobody seeded: a forked process would draw what the last one drew.

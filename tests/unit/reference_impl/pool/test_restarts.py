@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,9 @@ from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import Closed, WorkerDied, WorkerError
 from reference_impl.core.ownership import start_thread
 from reference_impl.pool import AsyncEnvPool
-from reference_impl.pool.restarts import cut_off
+from reference_impl.pool.options import Options
+from reference_impl.pool.restarts import Restarts, cut_off
+from reference_impl.pool.state import Lost
 from tests.unit.reference_impl.pool.envs import Behaviour, ProbeEnv
 
 QUIET = Behaviour(length=3)
@@ -227,6 +230,61 @@ def test_many_losses_lose_nothing_but_what_the_lost_held(make):
         assert shown(stepped["next"])[0] == [1.0, 1.0, float(step)]
     assert cut == 10
     assert pool.stats()["restarts"] == (0, 10)
+
+
+class Mortal:
+    """Workers that are replaced at once; what is waited before passes on a clock."""
+
+    def __init__(self):
+        self.time_s = 100.0
+        self.waited_s = []
+        self.closing = self
+
+    def now(self):
+        return self.time_s
+
+    def wait(self, timeout):
+        self.waited_s.append(timeout)
+        self.time_s += timeout
+        return False
+
+    def replace(self, *args):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("lives_s", "waited_s"),
+    [
+        ((9.0, 0.0, 0.0, 0.0), [1.0, 2.0, 4.0, 8.0]),
+        ((9.0, 9.0, 9.0, 9.0), [1.0, 1.0, 1.0, 1.0]),
+        ((9.0, 0.5, 1.5, 5.0), [1.0, 2.0, 4.0, 1.0]),
+        ((9.0, *[0.0] * 6), [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]),
+    ],
+    ids=[
+        "die at once",
+        "live long",
+        "live for less, then for more",
+        "no longer than half a minute",
+    ],
+)
+def test_it_is_waited_longer_only_for_workers_that_die_young(lives_s, waited_s):
+    workers: Any = Mortal()
+    built: Any = (None,)
+    options = Options(
+        backend="multiprocessing",
+        stack="dense",
+        exchange="queue",
+        start_method="fork",
+        shutdown_timeout=1.0,
+        start_timeout=1.0,
+        max_restarts=100,
+        restart_backoff=1.0,
+    )
+    restarts = Restarts(workers, built, {}, options, workers)
+    for life_s in lives_s:
+        workers.time_s += life_s
+        assert restarts.replace(0, Lost()) is None
+    assert workers.waited_s == waited_s
 
 
 def test_the_answer_to_what_was_cut_off_has_every_entry_of_the_specs(make):
