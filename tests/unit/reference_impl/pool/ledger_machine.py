@@ -60,13 +60,18 @@ class LedgerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.idle())
     @rule(data=st.data(), alone=st.booleans())
     def ask(self, data, alone):
-        envs = data.draw(st.lists(st.sampled_from(self.idle()), min_size=1, unique=True))
+        idle = st.sampled_from(self.idle())
+        envs = data.draw(st.permutations(self.idle()) | st.lists(idle, min_size=1, unique=True))
         self.pair.do(Ask(self.a_kind(data), tuple(envs), alone and len(envs) == 1))
 
     @precondition(lambda self: self.answerable())
-    @rule(data=st.data(), well=st.booleans())
-    def answer(self, data, well):
-        self.pair.do(Answer(data.draw(st.sampled_from(self.answerable())), well))
+    @rule(
+        data=st.data(),
+        fates=st.lists(st.sampled_from((True, True, False)), min_size=1, max_size=ENVS),
+    )
+    def answer(self, data, fates):
+        for well in fates[: len(self.answerable())]:
+            self.pair.do(Answer(data.draw(st.sampled_from(self.answerable())), well))
 
     @precondition(lambda self: any(map(self.model.outstanding, self.KINDS)))
     @rule(data=st.data(), hoped=st.integers(1, ENVS), limit=st.integers(1, ENVS))
