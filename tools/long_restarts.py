@@ -36,6 +36,7 @@ from tools.restart_records import Entry, Fate, Records, Step, problems
 
 ENVS: Final = 4
 HORIZON: Final = 12
+RESTARTS_MAX: Final = 1_000_000  # where they end is not what is looked at
 FAULTS_EVERY: Final = 20  # steps, on average
 CALL_S_MAX: Final = 15.0  # a restart on a loaded machine, many times over
 RUN_S_MAX: Final = (
@@ -99,15 +100,19 @@ class Run:
             if not calmly and spared and self._draw.randrange(FAULTS_EVERY) == 0:
                 trouble = self._draw.choice(list(Trouble))
                 victim = self._draw.choice(spared)
-                self.troubles[trouble.value] += 1
-            self._step(trouble, victim)
+            self._befall(trouble, victim)
 
-    def kill_each(self) -> None:
-        """Have every worker replaced once."""
-        for env in range(ENVS):
-            self._step(Trouble.KILL_IDLE, env)
+    def once_each(self) -> None:
+        """Have every trouble befall some env, and every worker be killed at least once."""
+        for index, trouble in enumerate(Trouble):
+            if self._killed:
+                self.go_on(1, calmly=True)  # a loss that is not found out yet
+            self._befall(trouble, index % ENVS)
 
-    def _step(self, trouble: Trouble | None, victim: int) -> None:
+    def _befall(self, trouble: Trouble | None, victim: int) -> None:
+        """Step all envs, one of which is in trouble."""
+        if trouble is not None:
+            self.troubles[trouble.value] += 1
         pids = self._pool.worker_pids
         steps = self._asked()
         if trouble in KILLS:
@@ -226,7 +231,7 @@ def run(
     exchange: str,
     *,
     make_pool: Callable[..., AsyncEnvPool] = AsyncEnvPool,
-    start_method: str = "forkserver",
+    start_method: str = "fork",
 ) -> dict[str, Any]:
     """Make a pool, step it so often under faults, close it; return what is to be told.
 
@@ -249,13 +254,13 @@ def run(
         pool = make_pool(
             makers,
             on_worker_failure="restart",
-            max_restarts=steps,
+            max_restarts=RESTARTS_MAX,
             restart_backoff=0.001,
             **options,
         )
         try:
             going = Run(pool, seed)
-            going.kill_each()  # a forked worker that comes later inherits more
+            going.once_each()  # a forked worker that comes later inherits more
             going.go_on(steps // 4)
             going.go_on(2, calmly=True)
             before = _count()
@@ -348,7 +353,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("steps", type=int, nargs="?", default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--exchange", choices=("shm", "queue", "both"), default="both")
-    parser.add_argument("--start-method", default="forkserver")
+    parser.add_argument("--start-method", default="fork")
     options = parser.parse_args(argv)
     well = True
     for exchange in ("shm", "queue") if options.exchange == "both" else (options.exchange,):

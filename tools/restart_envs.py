@@ -54,6 +54,14 @@ class StampedEnv(EnvBase):
         finally:
             os.close(fd)
 
+    def _is_first(self, id_: int) -> bool:
+        """Whether no env was asked for this step before: trouble comes once, whoever repeats a step."""
+        try:
+            os.close(os.open(f"{self._journal}.{id_}", os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            return False
+        return True
+
     def _shown(self, action: int) -> TensorDict:
         over = self._steps >= self._horizon
         stamp = encode(
@@ -79,6 +87,8 @@ class StampedEnv(EnvBase):
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         id_, demand = tensordict["action"].tolist()
+        if demand and not self._is_first(id_):
+            demand = Demand.NOTHING
         if demand == Demand.RAISE:
             self._note(Done.RAISED, id_)
             raise LookupError(f"planned in step {id_}")

@@ -21,6 +21,7 @@ from harness.planted.catalogue_transfers import (
     TRANSFERS,
 )
 from harness.planted.exit_bugs import EXIT_BUGS
+from harness.planted.restarts import RESTARTS
 from harness.planted.slots_catalogue import SLOT_BUGS
 from harness.planted.spec_catalogue import (
     SPEC_BUGS,
@@ -317,6 +318,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
         rows=_REFUSED,
     ),
     *PARAMS,
+    *RESTARTS,
     *PAYLOADS,
     *resources_catalogue.PLANTED,
     *EXIT_BUGS,
