@@ -85,6 +85,20 @@ def test_a_command_that_was_answered_is_not_new_when_its_ring_comes_late(pair):
     assert not pair.slot.asked()
 
 
+def test_a_command_that_is_written_while_it_is_looked_for_is_not_missed(pair, monkeypatch):
+    # The bell of everyone wakes who has nothing to do, and the owner may write just then.
+    word = pair.slot._slots.word
+
+    def word_and_then_a_command(env, which):
+        found = word(env, which)
+        monkeypatch.undo()
+        pair.command(1)
+        return found
+
+    monkeypatch.setattr(pair.slot._slots, "word", word_and_then_a_command)
+    assert [pair.slot.asked(), pair.slot.asked()] == [False, True]
+
+
 def test_a_command_that_failed_is_not_carried_out_again(pair):
     pair.command(1)
     pair.slot.put_aside()
