@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 StartMethod = Literal["fork", "spawn", "forkserver"]
 START_METHODS: Final[tuple[StartMethod, ...]] = ("forkserver", "fork", "spawn")
 _PR_SET_PDEATHSIG: Final = 1
-_PRELOAD: Final = ["torch", "tensordict", "torchrl.envs"]
+# What workers need and take long to import: a fork server has of these what its first owner has.
+_PRELOAD: Final = ("torch", "tensordict", "torchrl.envs", "gymnasium")
 _forkserver_prepared = False
 
 
@@ -121,7 +122,8 @@ def start_process(
     """
     if start_method not in START_METHODS:
         raise ValueError(f"start_method must be one of {START_METHODS}, got {start_method!r}")
-    _prepare_forkserver(start_method)
+    if start_method == "forkserver":
+        _prepare_forkserver(target.__module__)
     context: Any = multiprocessing.get_context(start_method)
     # The parent-death signal follows the *thread* that forked: a thread that ends earlier must not
     # take the workers along. Under a fork server that thread is the server's only one.
@@ -159,11 +161,12 @@ def start_thread(target: Callable[..., object], args: tuple[Any, ...], *, name: 
     return OwnedThread(thread)
 
 
-def _prepare_forkserver(start_method: StartMethod) -> None:
+def _prepare_forkserver(module: str) -> None:
     global _forkserver_prepared
-    if start_method == "forkserver" and not _forkserver_prepared:
+    if not _forkserver_prepared:
         _forkserver_prepared = True
-        multiprocessing.set_forkserver_preload(_PRELOAD)
+        preload = [name for name in _PRELOAD if name in sys.modules]
+        multiprocessing.set_forkserver_preload([*preload, module])
 
 
 def _run(target: Callable[..., object], args: tuple[Any, ...], tied: bool) -> None:  # noqa: FBT001 - Process.args

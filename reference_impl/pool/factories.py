@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import cloudpickle  # type: ignore[import-untyped]  # it ships no types
-from torchrl.envs import EnvBase, GymWrapper
+from torchrl.envs import EnvBase
 
-from reference_impl.pool.gym_steps import looks_like_gymnasium
+from reference_impl.pool.gym_envs import GymnasiumEnv, looks_like_gymnasium
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ class Factory:
         if isinstance(env, EnvBase):
             return env
         if looks_like_gymnasium(env):
-            return GymWrapper(env)
+            return GymnasiumEnv(env)
         made = type(env).__name__
         raise TypeError(f"an env maker must return an EnvBase or a gymnasium env, got {made}")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from torchrl.envs import GymWrapper
 
+from reference_impl.pool.gym_envs import GymnasiumEnv
 from reference_impl.pool.layout import Field
 from reference_impl.pool.messages import CODES, Operation
 from reference_impl.pool.slots import OPERATION
@@ -27,19 +28,14 @@ _AND_RESET: Final = CODES[Operation.STEP_THEN_RESET]
 _STEPS: Final = frozenset({_AND_RESET, CODES[Operation.STEP], CODES[Operation.PRIVATE_STEP]})
 
 
-def looks_like_gymnasium(env: object) -> bool:
-    """Return whether `env` has what a gymnasium env has."""
-    names = ("reset", "step", "action_space", "observation_space", "unwrapped")
-    return all(hasattr(env, name) for name in names)
-
-
 def gym_steps(env: EnvBase, slots: Slots, index: int) -> GymSteps | None:
     """Return the short way for `env`; None if there is none: its wrapper steps it.
 
     There is one for a `GymWrapper` as it comes, around an env whose observation is one array and
     whose action is one array or number.
     """
-    if type(env) is not GymWrapper or env.wrapper_frame_skip != 1 or env.info_dict_reader:
+    plain = isinstance(env, GymWrapper) and type(env) in (GymWrapper, GymnasiumEnv)
+    if not plain or env.wrapper_frame_skip != 1 or env.info_dict_reader:
         return None
     layout = slots.layout
     shown = _SHOWN & set(layout.root.entries)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import resource
 import signal
+import sys
 import threading
 
 import pytest
 
-from reference_impl.core import channel
+from reference_impl.core import channel, ownership
 from reference_impl.core.clock import MONOTONIC, Deadline
 from reference_impl.core.ownership import START_METHODS, start_process, start_thread
 from tests.stopping import stop
@@ -126,6 +128,18 @@ def test_a_process_that_runs_is_not_released(owned):
 def test_an_unknown_start_method_is_refused():
     with pytest.raises(ValueError, match=r"start_method .*vfork"):
         start_process(leave, (0,), name="worker", start_method="vfork")  # type: ignore[arg-type]  # what is tested
+
+
+def test_a_fork_server_imports_what_its_workers_run_and_what_its_owner_has(monkeypatch):
+    named = []
+    monkeypatch.setattr(ownership, "_forkserver_prepared", False)
+    monkeypatch.setattr(multiprocessing, "set_forkserver_preload", named.extend)
+    monkeypatch.setitem(sys.modules, "gymnasium", sys)
+    monkeypatch.delitem(sys.modules, "tensordict", raising=False)
+    with pytest.raises(TypeError):  # a lock cannot be pickled: nothing is started
+        start_process(leave, (threading.Lock(),), name="worker", start_method="forkserver")
+    assert {"gymnasium", __name__} <= set(named)
+    assert "tensordict" not in named
 
 
 def test_a_thread_is_joined_up_to_the_deadline():
