@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from reference_impl.core.errors import WorkerError
@@ -131,24 +132,26 @@ class ControlCalls(AsyncCalls):
         if when not in get_args(When):
             raise ValueError(f"when must be one of {get_args(When)}, got {when!r}")
         envs = self._envs(env_index)
-        each = [values] * len(envs) if isinstance(values, Mapping) else list(values)
+        update = partial(
+            Update,
+            version=self._params_version + 1,
+            method=method,
+            reinit=reinits(reinit_transforms),
+            when=when,
+        )
+        if isinstance(values, Mapping):  # made, and packed, once
+            each = [update(values=dict(values))] * len(envs)
+        else:
+            each = [update(values=dict(mine)) for mine in values]
         _one_each(each, envs, "values")
         self._params_version += 1
-        updates = {
-            env: Update(
-                version=self._params_version,
-                values=dict(mine),
-                method=method,
-                reinit=reinits(reinit_transforms),
-                when=when,
-            )
-            for env, mine in zip(envs, each, strict=True)
-        }
+        updates = dict(zip(envs, each, strict=True))
         done, failed = self._ask_envs(Operation.UPDATE_ENV_PARAMS, updates)
         for env in done:
             log = superseding(self._params_log.get(env, ()), updates[env])
             # A restart is a reset: what waits for one is made at once.
-            self._params_log[env] = [*log, replace(updates[env], when="now")]
+            made = updates[env] if when == "now" else replace(updates[env], when="now")
+            self._params_log[env] = [*log, made]
         if failed:
             lost = self._talk.lost()
             kept = [env for env in failed if env not in lost]
@@ -195,7 +198,11 @@ class ControlCalls(AsyncCalls):
     def _ask_envs(
         self, operation: Operation, given: Mapping[int, Any]
     ) -> tuple[dict[int, Any], dict[int, WorkerError]]:
-        kwargs = {env: {"data": packed(each)} for env, each in given.items()}  # before any is sent
+        data: dict[int, bytes] = {}  # before any is sent, and once what several are given
+        for each in given.values():
+            if id(each) not in data:
+                data[id(each)] = packed(each)
+        kwargs = {env: {"data": data[id(each)]} for env, each in given.items()}
         done: dict[int, Any] = {}
         failed: dict[int, WorkerError] = {}
         for env, reply in self._talk.ask_each(operation, kwargs).items():

@@ -21,6 +21,7 @@ from reference_impl.pool.messages import Operation
 from reference_impl.pool.options import Options, factories
 from reference_impl.pool.restarts import RestartingConversation, Restarts
 from reference_impl.pool.roots import Roots, is_partial, like, masked
+from reference_impl.pool.signatures import InitSignature
 from reference_impl.pool.slot_line import open_line
 from reference_impl.pool.slot_wires import Wires
 from reference_impl.pool.values import Values, pack, rows, stacked
@@ -89,7 +90,9 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         WorkerError: an env could not be made; nothing is left running.
     """
 
-    def __init__(  # noqa: PLR0913 - the arguments of torchrl's pool, and three more
+    __signature__: Final = InitSignature()
+
+    def __init__(  # noqa: PLR0913 - torchrl's pool has most of them, too
         self,
         env_makers: Maker | Sequence[Maker],
         *,

@@ -15,7 +15,8 @@ from torchrl.envs import Compose, GymWrapper, ObservationNorm, StepCounter, Tran
 from torchrl.envs.transforms import Transform
 
 from reference_impl.core.errors import WorkerError
-from reference_impl.pool import AsyncEnvPool, EnvParamsError, Reinit
+from reference_impl.pool import AsyncEnvPool, EnvParamsError, Reinit, control_calls
+from reference_impl.pool.controls import packed
 from tests.unit.reference_impl.pool.envs import Behaviour, ProbeEnv
 
 
@@ -192,6 +193,15 @@ def test_a_switch_falls_between_steps_and_transitions_show_its_version(make):
     assert stepped["env_params_version"].flatten().tolist() == [0, 0]
     assert stepped["next", "env_params_version"].flatten().tolist() == [1, 1]
     assert root["env_params_version"].flatten().tolist() == [1, 1]
+
+
+def test_what_all_envs_are_given_is_packed_once(make, monkeypatch):
+    pool = make(tunable)
+    packings = []
+    monkeypatch.setattr(control_calls, "packed", lambda what: packings.append(1) or packed(what))
+    pool.update_env_params({"tag": 7})
+    pool.call("retag", 8)
+    assert len(packings) == 2
 
 
 def test_without_being_asked_for_the_version_is_no_entry(make):
