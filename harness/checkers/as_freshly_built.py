@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 
 from harness.checkers._rows import Row, rows_of
 from harness.checkers._shared import BUILDING_VERBS, POOL, AnswerChecker, named
+from harness.checkers._walk import ANSWERING
 from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 
 NAME = "as_freshly_built"
 NORMAL_TOLERANCE = 1e-3
 Trace = list[tuple[Operation, Row]]
+_SHOWING = ANSWERING | {"reset"}
+_APART = frozenset({"reset", "reset_where", "rollout"})
 
 
 @dataclass(slots=True)
@@ -54,12 +57,11 @@ def _runs(history: History) -> Iterator[_Run]:
         elif op.op == "reset" and op.status == "ok" and level is not None:
             run = _Run(level=level, fresh=fresh)
             yield run
-        elif op.status != "ok" or op.op not in ("step", "recv"):
-            continue
-        if run is None:
-            continue
-        for row in rows_of(op):
-            run.by_env.setdefault(row.env, []).append((op, row))
+        elif op.op in _APART or (op.op in ANSWERING and op.status != "ok"):
+            run = None  # what envs show from here on depends on more than their parameters
+        if run is not None and op.op in _SHOWING:
+            for row in rows_of(op):
+                run.by_env.setdefault(row.env, []).append((op, row))
 
 
 def _compared(ours: tuple[Operation, Row], theirs: tuple[Operation, Row]) -> Finding | None:

@@ -11,6 +11,7 @@ from harness.generate import (
     blocks_items,
     blocks_leaving,
     blocks_lifetimes,
+    blocks_params,
     blocks_resources,
     blocks_workers,
 )
@@ -23,6 +24,7 @@ BLOCKS: tuple[Form, ...] = (
     *blocks_workers.BLOCKS,
     *blocks_items.BLOCKS,
     *blocks_resources.BLOCKS,
+    *blocks_params.BLOCKS,
 )
 ENDINGS: tuple[Form, ...] = (
     PLAIN_ENDING,

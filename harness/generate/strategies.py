@@ -21,6 +21,7 @@ from harness.generate.owing import Owed, owed
 from harness.generate.setups import setups
 from harness.generate.wholes import BEGINNINGS, COMPARISONS, compared_setups
 from harness.model.scenario import Expect, Expected, Heal, Phase, Scenario
+from harness.ports.param_verbs import PARAMS
 from harness.ports.pool import PoolCapabilities, PoolSetup
 from harness.ports.pool_verbs import ALWAYS, PoolVerb, Reset
 
@@ -28,9 +29,7 @@ STEPS_MAX = 12
 BLOCKS_MAX = 8  # those for which there is room are taken
 LEFT_OUT_SHARE = 0.3  # of the kinds: most blocks need two or three of them
 FRAMES_PER_ENV = st.integers(3, 6)
-# Changes of parameters have rows of their own; what may follow from them no block knows yet.
-NOT_DRAWN = frozenset({"set_params", "read_params", "build_anew"})
-VERBS = frozenset(tagged(PoolVerb, "do")) - NOT_DRAWN
+VERBS = frozenset(tagged(PoolVerb, "do"))
 FAULTS = frozenset(tagged(PoolFault, "fault"))
 INDISPENSABLE = frozenset({"reset", "step", "shutdown"})
 # How often scenarios are of which kind.
@@ -91,7 +90,8 @@ def _of_blocks(draw: DrawFn, ground: Ground) -> Steps:
 def _declared(capabilities: PoolCapabilities) -> frozenset[str]:
     """Verbs that the backend has, and all faults: whether a row can have one it says itself."""
     compares = {"compare"} if any(v.startswith("compare_") for v in capabilities.verbs) else set()
-    return (VERBS & (ALWAYS | capabilities.verbs | compares)) | FAULTS
+    changes = {"set_params", "read_params"} if PARAMS & capabilities.verbs else set()
+    return (VERBS & (ALWAYS | capabilities.verbs | compares | changes)) | FAULTS
 
 
 def _one_of(forms: Iterable[Form], ground: Ground) -> SearchStrategy[Steps]:

@@ -67,6 +67,23 @@ def test_the_next_pool_is_built_as_the_one_before_it():
     assert texts(CHECKER.check(pool.history())) == []
 
 
+@pytest.mark.parametrize("apart", ["reset_where", "rollout", "failed"])
+def test_nothing_is_compared_once_envs_go_ways_of_their_own(apart):
+    pool = LevelledPool()
+    pool.reset()
+    pool.set_params(2)
+    pool.reset()
+    if apart == "failed":
+        pool.recorder.failing("step")
+    else:
+        pool.recorder.call(apart)
+    pool.step()
+    pool.build_anew(2)
+    pool.reset()
+    pool.step()
+    assert CHECKER.check(pool.history()).judged == 2  # what the resets show
+
+
 def test_it_applies_where_there_is_something_to_compare():
     assert CHECKER.applies(both().history())
     pool = LevelledPool()
