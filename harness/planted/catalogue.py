@@ -11,6 +11,7 @@ from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
 from harness.planted.catalogue_rows import ALSO_SHOWN, PLANTED_ROWS
 from harness.planted.catalogue_several import SEVERAL
+from harness.planted.catalogue_switches import SWITCHES
 from harness.planted.catalogue_transfers import (
     BROKEN,
     CUT_OFF,
@@ -319,6 +320,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
     ),
     *PARAMS,
     *RESTARTS,
+    *SWITCHES,
     *PAYLOADS,
     *resources_catalogue.PLANTED,
     *EXIT_BUGS,

@@ -9,7 +9,8 @@ from harness.planted.rows import rows
 
 _pool = partial(rows, "pool")
 _STATISTICS = _pool(
-    "statistics_after_new_params[host={bare|transformed},transport={thread|process}]"
+    "statistics_after_new_params[host={bare|transformed},transport={thread|process}]",
+    "slots_statistics_after_new_params[host={bare|transformed}]",
 )
 _WRAPPED = _pool("params_through_wrappers[host={bare|transformed},transport={thread|process}]")
 
@@ -26,6 +27,7 @@ PARAMS: tuple[PlantedBug, ...] = (
             "params_of_some[exchange=value]",
             "params_of_threads[]",
             "params_while_steps_are_in_flight[transport={thread|process}]",
+            "slots_params_while_steps_are_in_flight[]",
         ),
     ),
     PlantedBug(
@@ -40,14 +42,21 @@ PARAMS: tuple[PlantedBug, ...] = (
         backend="harness.planted.params:params_at_once",
         text="Parameters that are to wait for a reset are in force at once.",
         caught_by="params_applied",
-        rows=_pool("params_at_reset[exchange=value,host={bare|transformed}]"),
+        rows=_pool(
+            "params_at_reset[exchange=value,host={bare|transformed}]",
+            "params_at_reset_of_threads[]",
+        ),
     ),
     PlantedBug(
         name="params_forgotten",
         backend="harness.planted.params:params_forgotten",
         text="A worker that is replaced begins with the parameters that its env was made with.",
         caught_by="params_applied",
-        rows=_pool("restarted_worker[exchange=value]"),
+        rows=_pool(
+            "params_of_a_worker_that_is_lost_twice[exchange={value|slots}]",
+            "params_that_wait_when_a_worker_is_lost[exchange={value|slots}]",
+            "restarted_worker[exchange=value]",
+        ),
     ),
     PlantedBug(
         name="fewer_frames",

@@ -21,6 +21,8 @@ Indices = int | Sequence[int] | None
 Mappings = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Reinits = Sequence[str | Reinit]
 
+EXCHANGES = frozenset({"value", "slots"})
+
 
 class _FirstEnvOnly(AsyncEnvPool):
     def set_attr(self, name: str, values: Any, env_index: Indices = None) -> None:
@@ -148,12 +150,12 @@ class _CutUnmarked(AsyncEnvPool):
         return found
 
 
-first_env_only = planted("first_env_only", _FirstEnvOnly)
+first_env_only = planted("first_env_only", _FirstEnvOnly, exchange=EXCHANGES)
 outermost_wrapper = planted("outermost_wrapper", _OutermostWrapper)
 params_at_once = planted("params_at_once", _AtOnce)
-statistics_kept = planted("statistics_kept", _StatisticsKept)
-fewer_frames = planted("fewer_frames", _FewerFrames)
+statistics_kept = planted("statistics_kept", _StatisticsKept, exchange=EXCHANGES)
+fewer_frames = planted("fewer_frames", _FewerFrames, exchange=EXCHANGES)
 rebuilt_for_params = planted("rebuilt_for_params", _RebuiltForIt)
 seed_repeated = planted("seed_repeated", _SeedRepeated)
-params_forgotten = planted("params_forgotten", _ParamsForgotten)
+params_forgotten = planted("params_forgotten", _ParamsForgotten, exchange=EXCHANGES)
 cut_unmarked = planted("cut_unmarked", _CutUnmarked)

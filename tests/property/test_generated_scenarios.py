@@ -20,6 +20,7 @@ THEMES = {
     "all_workers_of_the_process": "open_beside close_beside",
     "repetition_carried_out": "duplicate_transfer",
     "unpicklable_answered_for": "bad_reply",
+    "params_at_once": "set_params",
 }
 MORE_THEMES = {
     "next_written": "compare",
@@ -34,6 +35,7 @@ MORE_THEMES = {
     "terminated_alone": "",
     "factories_pickled": "",
     "dies_with_its_thread": "",
+    "first_env_only": "set_params build_anew",
 }
 HUNTED = THEMES if profile_name() == "ci" else THEMES | MORE_THEMES
 NO_SHRINKING = (Phase.explicit, Phase.generate)
