@@ -6,12 +6,12 @@ process of its cell and before the workers are forked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 import torch
-from tensordict import TensorDict, TensorDictBase
+from tensordict import TensorDict
 
 from harness.planted.variants import planted, replacing
 from harness.ports.backend import Backend
@@ -23,6 +23,7 @@ from reference_impl.pool import env_pool, slot_line, slots, worker_slot
 from reference_impl.pool.dense import Columns, DenseSteps
 from reference_impl.pool.lines import Heard
 from reference_impl.pool.messages import Operation
+from reference_impl.pool.picks import Pick
 from reference_impl.pool.slot_line import SlotLine
 from reference_impl.pool.slot_wires import Wire
 from reference_impl.pool.slots import Slots, Unfit
@@ -44,9 +45,9 @@ def _planted(name: str, module: ModuleType, part: str, wrong: object) -> Backend
 class _ColumnsHandedOut(DenseSteps):
     """Hands out the columns themselves: a batch is gone with the next step."""
 
-    def collect(self, deliveries: list[Delivery]) -> Columns | list[Delivery]:
-        came = super().collect(deliveries)
-        if isinstance(came, Columns):
+    def read(self, pick: Pick) -> Columns | None:
+        came = super().read(pick)
+        if came is not None:
             came.following.update({key: column for key, (_, column) in self._following.items()})
         return came
 
@@ -54,13 +55,13 @@ class _ColumnsHandedOut(DenseSteps):
 class _RowOfTheStepBefore(DenseSteps):
     """Shows of the last env what it showed after the step before."""
 
-    def write(self, td: TensorDictBase) -> int:
+    def write(self, entries: Mapping[str, Any], pick: Pick) -> int:
         self._before = {key: column[-1].clone() for key, (_, column) in self._following.items()}
-        return super().write(td)
+        return super().write(entries, pick)
 
-    def collect(self, deliveries: list[Delivery]) -> Columns | list[Delivery]:
-        came = super().collect(deliveries)
-        if isinstance(came, Columns):
+    def read(self, pick: Pick) -> Columns | None:
+        came = super().read(pick)
+        if came is not None:
             for key, before in self._before.items():
                 came.following[key][-1] = before
         return came
@@ -69,9 +70,9 @@ class _RowOfTheStepBefore(DenseSteps):
 class _RewardOfTheNextEnv(DenseSteps):
     """Takes the rewards one env off."""
 
-    def collect(self, deliveries: list[Delivery]) -> Columns | list[Delivery]:
-        came = super().collect(deliveries)
-        if isinstance(came, Columns):
+    def read(self, pick: Pick) -> Columns | None:
+        came = super().read(pick)
+        if came is not None:
             came.following["reward"] = came.following["reward"].roll(1, 0)
         return came
 
@@ -79,19 +80,19 @@ class _RewardOfTheNextEnv(DenseSteps):
 class _ExtrasBelowNext(DenseSteps):
     """Merges what the caller's data holds beside the specs into what follows, too."""
 
-    def stepped(self, td: TensorDictBase, following: TensorDict) -> TensorDict:
-        known = {*self._given, *self._root, *following.keys(), "env_index"}
-        extras = {key: leaf for key, leaf in td.items() if key not in known}
-        return super().stepped(td, following.copy().update(extras))
+    def stepped(self, given: Mapping[str, Any], following: TensorDict, pick: Pick) -> TensorDict:
+        known = {*self._given, *self._root, *following.keys()}
+        extras = {key: leaf for key, leaf in given.items() if key not in known}
+        return super().stepped(given, following.copy().update(extras), pick)
 
 
 class _RootsOfAllEnvs(DenseSteps):
     """Where one env was reset, takes the roots of all for new ones."""
 
-    def collect(self, deliveries: list[Delivery]) -> Columns | list[Delivery]:
-        came = super().collect(deliveries)
-        if isinstance(came, Columns) and came.restarted is not None:
-            roots = {key: column.clone() for key, (_, column) in self._root.items()}
+    def read(self, pick: Pick) -> Columns | None:
+        came = super().read(pick)
+        if came is not None and came.restarted is not None:
+            roots = {key: pick.copy(column) for key, (_, column) in self._root.items()}
             return Columns(came.following, roots)
         return came
 

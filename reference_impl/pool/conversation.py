@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.errors import ReceiveTimeout, WorkerError
-from reference_impl.pool.lines import IN_SLOT, ByValue, by_env
+from reference_impl.pool.lines import IN_SLOT, ByValue, Heard, by_env
 from reference_impl.pool.messages import Call, Done, Failed, Operation, Unreadable
 from reference_impl.pool.state import PoolState
 
@@ -203,27 +203,49 @@ class Conversation:
         operation: Operation,
         line: SlotLine,
         write: Callable[[], int],
-        collect: Callable[[list[Delivery]], T],
+        collect: Callable[[list[Delivery] | None], T],
     ) -> T | None:
-        """Ask all envs through their slots and wait for all; None: some slot is not free, ask them.
+        """Ask all envs through their slots and wait for all; None: some env is not free, ask them.
 
         Args:
             operation: what is asked.
             line: this conversation's.
             write: writes what is given into all slots and returns which entries that is, as bits.
-            collect: reads the slots; it gets the deliveries in the order of the envs.
+            collect: reads the answers: None: they are all in the slots.
 
         Raises:
             WorkerError: an env failed or is lost.
         """
-        envs = range(len(self._workers))
         with self._changed:
-            if not line.free():
+            ids = self._state.begin_round(operation) if line.free() else None
+            if ids is None:
                 return None
-            ids = self._state.begin(operation, dict.fromkeys(envs))
-            for env in line.command_all(ids, operation, write()):
-                self._lose(env)
-        return self._await_group(ids, envs, collect)
+            try:
+                for env in line.command_all(ids, operation, write()):
+                    self._lose(env)
+                if not self._reading and self._read_all(line, ids):
+                    return collect(None)
+            except BaseException:
+                self._state.abandon(ids)
+                raise
+        return self._await_group(tuple(ids), range(len(ids)), collect)
+
+    def _read_all(self, line: SlotLine, ids: list[int]) -> bool:
+        """Wait for the answers of a round, without the lock; return whether that was all there was."""
+        self._reading = True
+        self._changed.release()
+        try:
+            heard = line.await_all(ids)
+        finally:
+            self._changed.acquire()
+            self._reading = False
+            self._changed.notify_all()
+        if heard is None:
+            if self._state.end_round(ids):
+                return True
+            heard = Heard(list(enumerate(ids)), (), ())
+        self._take(heard)
+        return False
 
     def _await_group(
         self,
@@ -262,6 +284,9 @@ class Conversation:
             self._changed.acquire()
             self._reading = False
             self._changed.notify_all()
+        self._take(heard)
+
+    def _take(self, heard: Heard) -> None:
         for env, request in heard.replies:
             self._state.answer_to(request, env, _ELSEWHERE)
         for env in heard.gone:

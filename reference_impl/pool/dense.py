@@ -1,4 +1,4 @@
-"""Steps of all envs through slots, as whole columns: one copy a key, whatever the number of envs.
+"""Steps through slots as columns: one copy a key, whatever the number of envs.
 
 What it returns equals what `EnvBase.step` and `EnvBase.step_and_maybe_reset` make of the rows, for
 envs without a batch of their own whose entries all lie at the root.
@@ -6,8 +6,7 @@ envs without a batch of their own whose entries all lie at the root.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 from tensordict import TensorDict
@@ -15,8 +14,8 @@ from tensordict import TensorDict
 from reference_impl.pool.fast_tensordicts import tensordict_of
 from reference_impl.pool.indices import ENV_INDEX, stacked_index
 from reference_impl.pool.layout import Field
-from reference_impl.pool.lines import IN_SLOT
-from reference_impl.pool.slots import FOLLOWING, ROOT, check_leaf, copy_into
+from reference_impl.pool.picks import Picks
+from reference_impl.pool.slots import FOLLOWING, ROOT, check_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,20 +23,19 @@ if TYPE_CHECKING:
     from tensordict import TensorDictBase
 
     from reference_impl.pool.layout import Layout, Node
+    from reference_impl.pool.picks import Pick
     from reference_impl.pool.slot_line import SlotLine
-    from reference_impl.pool.state import Delivery
 
 _KEPT_OUT: Final = ("_step", "_reset", "next")  # what a step of rows takes care of
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """What all envs showed: owned tensors [num_envs, ...] by key.
+class Columns(NamedTuple):
+    """What envs showed: owned tensors [n, ...] by key.
 
     Attributes:
         following: what follows the steps.
         root: the entries of the next root where some env was reset; else empty.
-        restarted: [num_envs], which env was reset, if some were and others were not; else None.
+        restarted: [n], which env was reset, if some were and others were not; else None.
     """
 
     following: dict[str, torch.Tensor]
@@ -59,89 +57,91 @@ class DenseSteps:
         slots = line.slots
         self._line = line
         self._device = device
-        self._num_envs = slots.layout.num_envs
-        self._size = torch.Size([self._num_envs])
+        self.picks: Final = Picks(slots.layout.num_envs)
         self._given = _by_key(slots.layout.given, slots.given.columns)
+        self._shapes = {key: column.shape[1:] for key, (_, column) in self._given.items()}
         self._following = _by_key(slots.layout.following, slots.following.columns)
         self._root = _by_key(slots.layout.root, slots.root.columns)
         self._full = slots.following.full
         self._in_both = sum(bit for key, (bit, _) in self._root.items() if key in self._following)
-        self._not_in_root = frozenset(key for (key, *_) in slots.layout.dropped) | {ENV_INDEX}
+        self._not_in_root = frozenset(key for (key, *_) in slots.layout.dropped)
 
-    def takes(self, td: TensorDictBase) -> bool:
-        """Return whether `td` holds one row an env and nothing that asks for more than a step.
+    def takes(self, td: TensorDictBase, pick: Pick) -> dict[str, Any] | None:
+        """Return the entries of `td`, one row an env; None: it asks for more than a step.
 
         Raises:
             TypeError: an entry has the key of one of the slot, but not its form.
         """
-        if type(td) is not TensorDict or td.batch_size != self._size or td.device != self._device:
-            return False
-        if any(
-            key in _KEPT_OUT or not _is_plain(leaf) for key, leaf in td.items() if key != ENV_INDEX
-        ):
-            return False
-        for key, (_, column) in self._given.items():
-            leaf = td.get(key, None)
-            if leaf is not None:
-                check_leaf(leaf, tuple(column.shape), (key,))
-        return True
+        if type(td) is not TensorDict or td.batch_size != pick.size or td.device != self._device:
+            return None
+        entries = dict(td.items())
+        entries.pop(ENV_INDEX, None)
+        for key, leaf in entries.items():
+            if key in _KEPT_OUT or not (isinstance(leaf, torch.Tensor) or _is_plain(leaf)):
+                return None
+        for key, shape in self._shapes.items():
+            leaf = entries.get(key)
+            if leaf is not None and (type(leaf) is not torch.Tensor or leaf.shape[1:] != shape):
+                check_leaf(leaf, (*pick.size, *shape), (key,))
+        return entries
 
-    def write(self, td: TensorDictBase) -> int:
+    def write(self, entries: Mapping[str, Any], pick: Pick) -> int:
         """Copy what is given to the envs into their slots; return which entries, as bits."""
         bits = 0
         for key, (bit, column) in self._given.items():
-            leaf = td.get(key, None)
+            leaf = entries.get(key)
             if leaf is not None:
-                copy_into(column, leaf, (key,))
+                pick.put(column, leaf)
                 bits |= bit
         return bits
 
-    def collect(self, deliveries: list[Delivery]) -> Columns | list[Delivery]:
-        """Return copies of all columns; of the rows, where they are not of one form."""
-        words = self._line.slots.words
-        in_slots = all(each.result is IN_SLOT for each in deliveries)
-        if not in_slots or set(words(FOLLOWING)) != {self._full}:
-            return self._line.collect(deliveries)
-        following = {key: column.clone() for key, (_, column) in self._following.items()}
-        roots = words(ROOT)
-        bits = set(roots)
-        if bits == {0}:
+    def read(self, pick: Pick) -> Columns | None:
+        """Return copies of what the envs showed; None: their rows are not of one form."""
+        followings, roots = self._line.slots.words(FOLLOWING), self._line.slots.words(ROOT)
+        if not pick.all:
+            followings = [followings[env] for env in pick.envs]
+            roots = [roots[env] for env in pick.envs]
+        if followings.count(self._full) != len(followings):
+            return None
+        following = {key: pick.copy(column) for key, (_, column) in self._following.items()}
+        present = max(roots)
+        if not present:
             return Columns(following, {})
-        present = max(bits)
-        if not bits <= {0, present} or present & ~self._in_both:
-            return self._line.collect(deliveries)
+        if not set(roots) <= {0, present} or present & ~self._in_both:
+            return None
         restarted = torch.tensor(roots) != 0
         root = {}
         for key, (bit, column) in self._root.items():
             if present & bit:
                 mask = restarted.view(-1, *(1,) * (column.ndim - 1))
-                root[key] = torch.where(mask, column, following[key])
-        return Columns(following, root, None if 0 not in bits else restarted)
+                root[key] = torch.where(mask, pick.copy(column), following[key])
+        return Columns(following, root, None if 0 not in roots else restarted)
 
-    def following(self, columns: Columns) -> TensorDict:
+    def following(self, columns: Columns, pick: Pick) -> TensorDict:
         """Return what follows the steps."""
-        return tensordict_of(columns.following, self._size, self._device)
+        return tensordict_of(columns.following, pick.size, self._device)
 
-    def stepped(self, td: TensorDictBase, following: TensorDict) -> TensorDict:
-        """Return `td` with what follows it, and a new index."""
-        entries = {key: _own(leaf) for key, leaf in td.items() if key != ENV_INDEX}
-        return self._numbered({**entries, "next": following})
+    def stepped(self, given: Mapping[str, Any], following: TensorDict, pick: Pick) -> TensorDict:
+        """Return what was given with what follows it, and a new index."""
+        entries = {key: _own(leaf) for key, leaf in given.items()}
+        entries["next"] = following
+        return self._numbered(entries, pick)
 
-    def root(self, td: TensorDictBase, columns: Columns) -> TensorDict:
-        """Return the root of the steps after those from `td`."""
+    def root(self, given: Mapping[str, Any], columns: Columns, pick: Pick) -> TensorDict:
+        """Return the root of the steps after those that were given."""
         hidden = self._not_in_root
         gone = columns.restarted
         kept = {
             key: _own(leaf) if gone is None else _emptied(leaf, gone)
-            for key, leaf in td.items()
+            for key, leaf in given.items()
             if key not in hidden
         }
         shown = {key: leaf for key, leaf in columns.following.items() if key not in hidden}
-        return self._numbered({**kept, **shown, **columns.root})
+        return self._numbered({**kept, **shown, **columns.root}, pick)
 
-    def _numbered(self, entries: dict[str, Any]) -> TensorDict:
-        entries[ENV_INDEX] = stacked_index(range(self._num_envs), ())
-        return tensordict_of(entries, self._size, self._device)
+    def _numbered(self, entries: dict[str, Any], pick: Pick) -> TensorDict:
+        entries[ENV_INDEX] = stacked_index(pick.envs, ())
+        return tensordict_of(entries, pick.size, self._device)
 
 
 def _by_key(node: Node, columns: Any) -> Mapping[str, tuple[int, torch.Tensor]]:

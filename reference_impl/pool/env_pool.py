@@ -17,6 +17,7 @@ from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.dense import Columns, DenseSteps, is_plain
 from reference_impl.pool.indices import ENV_INDEX, stacked_index
 from reference_impl.pool.layout import PARTS
+from reference_impl.pool.lines import IN_SLOT
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.options import Options, factories
 from reference_impl.pool.restarts import RestartingConversation, Restarts
@@ -24,6 +25,7 @@ from reference_impl.pool.roots import Roots, is_partial, like, masked
 from reference_impl.pool.signatures import InitSignature
 from reference_impl.pool.slot_line import open_line
 from reference_impl.pool.slot_wires import Wires
+from reference_impl.pool.state import Delivery
 from reference_impl.pool.values import Values, pack, rows, stacked
 from reference_impl.pool.workers import Workers
 
@@ -242,12 +244,19 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         Raises:
             WorkerError: an env failed.
         """
-        came = self._dense_trip(Operation.STEP_THEN_RESET, tensordict)
-        if isinstance(came, Columns):
-            assert self._dense is not None
-            following = self._dense.following(came)
-            return self._dense.stepped(tensordict, following), self._dense.root(tensordict, came)
-        self._came = came
+        dense = self._dense
+        if dense is not None:
+            every = dense.picks.all
+            given = dense.takes(tensordict, every)
+            if given is not None:
+                came = self._trip(Operation.STEP_THEN_RESET, dense, given)
+                if isinstance(came, Columns):
+                    following = dense.following(came, every)
+                    return (
+                        dense.stepped(given, following, every),
+                        dense.root(given, came, every),
+                    )
+                self._came = came
         self._one_trip = True
         try:
             stepped, root = super().step_and_maybe_reset(tensordict)
@@ -256,14 +265,25 @@ class AsyncEnvPool(ControlCalls, EnvBase):
             self._fresh, self._came = {}, {}
         return self._numbered(stepped), self._numbered(root)
 
-    def _dense_trip(self, operation: Operation, td: TensorDictBase) -> Columns | dict[int, Any]:
-        """Step all envs by column; empty: that is not possible for them or for `td`."""
-        dense, line = self._dense, self._line
-        if dense is None or line is None or not dense.takes(td):
-            return {}
-        came = self._talk.trip(operation, line, partial(dense.write, td), dense.collect)
+    def _trip(
+        self, operation: Operation, dense: DenseSteps, given: Mapping[str, Any]
+    ) -> Columns | dict[int, Any]:
+        """Step all envs by column; what they answered, if that is no columns; else empty: not asked."""
+        line = self._line
+        assert line is not None
+        every = dense.picks.all
+
+        def collect(deliveries: list[Delivery] | None) -> Columns | list[Delivery]:
+            in_slots = deliveries is None or all(one.result is IN_SLOT for one in deliveries)
+            columns = dense.read(every) if in_slots else None
+            if columns is None:
+                empty = [Delivery(env, None, IN_SLOT) for env in every.envs]
+                return line.collect(empty if deliveries is None else deliveries)
+            return columns
+
+        came = self._talk.trip(operation, line, partial(dense.write, given, every), collect)
         if isinstance(came, Columns):
-            self._roots.saw_later(range(self.num_envs), line.last_root)
+            self._roots.saw_later(every.envs, line.last_root)
             return came
         return {one.env: one.result for one in came or ()}
 
@@ -302,13 +322,15 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         """Do nothing: the finalizer ends the workers, without this object."""
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
-        at_once = None
-        if not self._one_trip:
-            found = self._dense_trip(Operation.PRIVATE_STEP, tensordict)
-            if isinstance(found, Columns):
-                assert self._dense is not None
-                return self._dense.following(found)
-            at_once = found
+        at_once: Mapping[int, Values] = {}
+        dense = None if self._one_trip else self._dense
+        if dense is not None:
+            entries = dense.takes(tensordict, dense.picks.all)
+            if entries is not None:
+                found = self._trip(Operation.PRIVATE_STEP, dense, entries)
+                if isinstance(found, Columns):
+                    return dense.following(found, dense.picks.all)
+                at_once = found
         given = rows(tensordict, _HIDDEN, private=False)
         moved = masked(tensordict, ("_step",), self.num_envs)
         calls = {env: values for env, values in enumerate(given) if moved[env]}

@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from reference_impl.core import channel
-from reference_impl.core.clock import Deadline
+from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.holds import held
 from reference_impl.pool.layout import NotStatic, layout_of
 from reference_impl.pool.lines import IN_SLOT, Heard, by_env, heard_on_channels
@@ -121,6 +121,28 @@ class SlotLine:
                     return self._listen_to_all(deadline)
             mine = [env for env in wanted if self._open[env]]
             return self._await_each(mine, deadline) if mine else self._await_any(deadline)
+
+    def await_all(self, requests: Sequence[int]) -> Heard | None:
+        """Wait for the answers of all envs, asked at once; None: that is what came.
+
+        Args:
+            requests: of each env, as `command_all` wrote them.
+        """
+        with held((self._wires,)):
+            if self._wires.closed:
+                return Heard((), (), ())
+            self._wires.wait_for_first(NEVER)
+            rung, rare = self._wires.rung(_NOW)
+            answered = self.slots.words(ANSWERED)
+            if answered == requests and not rare:
+                self._open = [0] * len(answered)
+                return None
+            replies = self._answers(rung)
+            if rare:
+                return self._heard(replies)
+            mine = [env for env, open_ in enumerate(self._open) if open_]
+            heard = self._await_each(mine, NEVER)
+            return heard._replace(replies=[*replies, *heard.replies])
 
     def _await_each(self, envs: Sequence[int], deadline: Deadline) -> Heard:
         # While one sleeps for one of them, the others get ready, and are only looked at.

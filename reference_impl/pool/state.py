@@ -3,6 +3,9 @@
 A request is *open* until it is answered, *ready* from then until it is delivered, and *owed* if its
 caller gave up on it before the answer came: that answer is dropped by its id. An env is *busy*
 while a request of it is open or ready. Losing an env answers all its open requests with the loss.
+
+A *round* is one request of the same kind to each env while none is busy: one entry for all of them,
+for as long as nobody asks for more than whether it is over.
 """
 
 from __future__ import annotations
@@ -58,13 +61,23 @@ class PoolState:
 
     def __init__(self, num_envs: int, envs_per_worker: int = 1) -> None:
         self._envs_per_worker = envs_per_worker
-        self._requests: dict[int, _Request] = {}  # by id, hence in the order of asking
+        self._single: dict[int, _Request] = {}  # by id, hence in the order of asking
+        self._round: tuple[Operation, Sequence[int]] | None = None
         self._arrived: list[int] = []  # ids of ready requests in the order of their answers
         self._owed: dict[int, set[int]] = {env: set() for env in range(num_envs)}
         self._lost: dict[int, Lost] = {}
         self._next_id = 1
         self._closed = False
         self.dropped = 0
+
+    @property
+    def _requests(self) -> dict[int, _Request]:
+        """All requests; a round becomes one for each env."""
+        if self._round is not None:
+            (operation, ids), self._round = self._round, None
+            for env, id_ in enumerate(ids):
+                self._single[id_] = _Request(env, operation, alone=False, given=None)
+        return self._single
 
     @property
     def closed(self) -> bool:
@@ -113,6 +126,34 @@ class PoolState:
         for id_, (env, given) in zip(ids, calls.items(), strict=True):
             self._requests[id_] = _Request(env, operation, alone, given)
         return ids
+
+    def begin_round(self, operation: Operation) -> list[int] | None:
+        """Open a round; return its ids in the order of the envs, or None: `begin` says why not.
+
+        Raises:
+            Closed: the pool is closed.
+        """
+        self._check_open()
+        if self._round or self._single or self._lost or any(self._owed.values()):
+            return None
+        first, self._next_id = self._next_id, self._next_id + len(self._owed)
+        ids = list(range(first, self._next_id))
+        self._round = operation, ids
+        return ids
+
+    def end_round(self, ids: Sequence[int]) -> bool:
+        """Forget the round of these requests, all of which are answered; False: it is none any more.
+
+        They are then as if they had been opened one by one, and have no answer yet.
+
+        Raises:
+            Closed: the pool is closed.
+        """
+        self._check_open()
+        if self._round is None or self._round[1] is not ids:
+            return False
+        self._round = None
+        return True
 
     def retract(self, ids: Iterable[int]) -> None:
         """Forget requests that were never sent."""

@@ -17,6 +17,12 @@ def begin(state, *envs, operation=STEP, alone=False):
     return state.begin(operation, {env: f"given to {env}" for env in envs}, alone=alone)
 
 
+def begin_round(state) -> list[int]:
+    ids: list[int] | None = state.begin_round(STEP)
+    assert ids is not None
+    return ids
+
+
 def done(id_):
     return Done(request=id_, result=f"result of {id_}")
 
@@ -133,6 +139,7 @@ def test_an_answer_from_before_a_loss_is_still_delivered():
         lambda state: state.ready_batch(STEP, 1, hoped=1, limit=1),
         lambda state: state.ready_single(STEP, 0),
         lambda state: state.ready_group(()),
+        lambda state: state.begin_round(STEP),
     ],
 )
 def test_a_closed_pool_refuses_every_call(call):
@@ -150,6 +157,65 @@ def test_alone_and_batch_do_not_take_each_others_results():
     state.answer(1, done(batched))
     assert take(state) == [1]
     assert state.ready_single(STEP, 0) == (single,)
+
+
+def test_a_round_that_is_over_leaves_every_env_idle():
+    state = PoolState(2)
+    ids = begin_round(state)
+    assert state.end_round(ids)
+    assert state.busy() == frozenset()
+    assert not state.end_round(ids)
+
+
+def test_a_round_that_somebody_looked_at_is_one_request_an_env():
+    state = PoolState(2)
+    ids = begin_round(state)
+    assert state.busy() == {0, 1}
+    assert not state.end_round(ids)
+    for env, id_ in enumerate(ids):
+        assert state.answer(env, done(id_))
+    assert take(state, min_get=2) == [0, 1]
+
+
+def test_the_ids_of_a_round_are_never_used_again():
+    state = PoolState(2)
+    ids = begin_round(state)
+    state.end_round(ids)
+    assert not {*begin(state, 0, 1)} & {*ids}
+
+
+HINDRANCES = {
+    "busy": lambda state: begin(state, 0),
+    "lost": lambda state: state.lose(0, Lost()),
+    "owing": lambda state: state.abandon(begin(state, 0)),
+    "in a round": lambda state: state.begin_round(STEP),
+}
+
+
+@pytest.mark.parametrize("hindrance", HINDRANCES)
+def test_no_round_begins_while_an_env_is(hindrance):
+    state = PoolState(2)
+    HINDRANCES[hindrance](state)
+    assert state.begin_round(STEP) is None
+
+
+def test_a_loss_in_a_round_is_told_of_and_the_others_are_delivered():
+    state = PoolState(2)
+    ids = begin_round(state)
+    state.lose(1, Lost())
+    assert not state.end_round(ids)
+    state.answer(0, done(ids[0]))
+    with pytest.raises(WorkerDied):
+        state.ready_group(tuple(ids))
+    assert take(state) == [0]
+
+
+def test_a_round_does_not_end_well_in_a_closed_pool():
+    state = PoolState(1)
+    ids = begin_round(state)
+    state.close()
+    with pytest.raises(Closed):
+        state.end_round(ids)
 
 
 FATES = ("done", "failed", "lost", "given up, then done", "done, then given up")
