@@ -14,10 +14,10 @@ from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.errors import ReceiveTimeout, WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
-from reference_impl.pool.async_calls import Wanted
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.messages import Call, Done, Failed, Operation
 from reference_impl.pool.state import Delivery, PoolState
+from reference_impl.pool.wanted import Wanted
 from reference_impl.pool.workers import Worker
 
 

@@ -11,10 +11,10 @@ from tensordict import TensorDict, TensorDictBase
 from harness.planted.variants import planted
 from reference_impl.core.errors import WorkerError
 from reference_impl.pool import AsyncEnvPool
-from reference_impl.pool.async_calls import Wanted
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.state import Delivery
 from reference_impl.pool.values import Values
+from reference_impl.pool.wanted import Wanted
 
 
 class _SlotHandedOut(AsyncEnvPool):

@@ -15,11 +15,11 @@ from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import WorkerError
 from reference_impl.pool import AsyncEnvPool
-from reference_impl.pool.async_calls import Wanted
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.state import Delivery
 from reference_impl.pool.values import Values
+from reference_impl.pool.wanted import Wanted
 
 _MANY = 16
 

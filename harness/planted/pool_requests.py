@@ -11,11 +11,11 @@ from tensordict import TensorDictBase
 from harness.planted.variants import mask_of, planted
 from reference_impl.core.errors import WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
-from reference_impl.pool.async_calls import Wanted
 from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.state import Delivery
 from reference_impl.pool.values import Values
+from reference_impl.pool.wanted import Wanted
 
 
 class _NumberedFromZero(AsyncEnvPool):

@@ -45,8 +45,8 @@ def _planted(name: str, module: ModuleType, part: str, wrong: object) -> Backend
 class _ColumnsHandedOut(DenseSteps):
     """Hands out the columns themselves: a batch is gone with the next step."""
 
-    def read(self, pick: Pick) -> Columns | None:
-        came = super().read(pick)
+    def read(self, pick: Pick, *, lent: bool = False) -> Columns | None:
+        came = super().read(pick, lent=lent)
         if came is not None:
             came.following.update({key: column for key, (_, column) in self._following.items()})
         return came
@@ -59,8 +59,8 @@ class _RowOfTheStepBefore(DenseSteps):
         self._before = {key: column[-1].clone() for key, (_, column) in self._following.items()}
         return super().write(entries, pick)
 
-    def read(self, pick: Pick) -> Columns | None:
-        came = super().read(pick)
+    def read(self, pick: Pick, *, lent: bool = False) -> Columns | None:
+        came = super().read(pick, lent=lent)
         if came is not None:
             for key, before in self._before.items():
                 came.following[key][-1] = before
@@ -70,8 +70,8 @@ class _RowOfTheStepBefore(DenseSteps):
 class _RewardOfTheNextEnv(DenseSteps):
     """Takes the rewards one env off."""
 
-    def read(self, pick: Pick) -> Columns | None:
-        came = super().read(pick)
+    def read(self, pick: Pick, *, lent: bool = False) -> Columns | None:
+        came = super().read(pick, lent=lent)
         if came is not None:
             came.following["reward"] = came.following["reward"].roll(1, 0)
         return came
@@ -89,8 +89,8 @@ class _ExtrasBelowNext(DenseSteps):
 class _RootsOfAllEnvs(DenseSteps):
     """Where one env was reset, takes the roots of all for new ones."""
 
-    def read(self, pick: Pick) -> Columns | None:
-        came = super().read(pick)
+    def read(self, pick: Pick, *, lent: bool = False) -> Columns | None:
+        came = super().read(pick, lent=lent)
         if came is not None and came.restarted is not None:
             roots = {key: pick.copy(column) for key, (_, column) in self._root.items()}
             return Columns(came.following, roots)

@@ -66,3 +66,7 @@ class ReceiveTimeout(TimeoutError):  # noqa: N818 - named after what happened
 
 class Closed(RuntimeError):  # noqa: N818 - a state, not a mistake
     """The object was closed: the call did nothing."""
+
+
+class Leased(RuntimeError):  # noqa: N818 - a state, not a mistake
+    """A call to envs whose last batch is lent, and would be written over: nothing was sent."""

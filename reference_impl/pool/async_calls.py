@@ -8,37 +8,31 @@ the next.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reference_impl.core.clock import Deadline
-from reference_impl.pool.conversation import check_receive
+from reference_impl.pool.column_calls import Batch, envs_of
 from reference_impl.pool.indices import ENV_INDEX, read_indices, single_index, stacked_index
+from reference_impl.pool.leases import Lease
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.values import Values, copied, rows, stacked, unpack
+from reference_impl.pool.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import torch
     from tensordict import TensorDictBase
 
+    from reference_impl.pool.column_calls import ColumnCalls
     from reference_impl.pool.conversation import Conversation
     from reference_impl.pool.roots import Roots
-    from reference_impl.pool.state import Delivery, PoolState
+    from reference_impl.pool.state import Delivery
     from reference_impl.pool.values import Stack
 
+T = TypeVar("T")
 _HIDDEN: Final = (ENV_INDEX, "next")  # the pool's own entry, and what a step is about to make
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a receiving call asks for; see `AsyncCalls.async_step_recv`."""
-
-    min_get: int | None = None
-    env_index: int | None = None
-    max_get: int | None = None
-    timeout: float | None = None
 
 
 class AsyncCalls:
@@ -51,6 +45,7 @@ class AsyncCalls:
     env_batch_sizes: list[torch.Size]
     _talk: Conversation
     _roots: Roots
+    _columns: ColumnCalls | None
 
     def _envs(self, env_index: int | Sequence[int] | None) -> list[int]:
         """Return the envs that are named; all by default.
@@ -143,13 +138,44 @@ class AsyncCalls:
     ) -> tuple[TensorDictBase, TensorDictBase]:
         """Return (steps, roots of the next steps); arguments and errors as in `async_step_recv`."""
         wanted = Wanted(min_get, env_index, max_get, timeout)
-        came = self._receive(Operation.STEP_AND_MAYBE_RESET, wanted)
-        for one in came:
-            self._roots.saw(one.env, one.result[1])
-        steps = [(one.env, one.given.joined_by("next", one.result[0])) for one in came]
-        roots = [(one.env, one.result[1]) for one in came]
-        alone = env_index is not None
-        return self._assemble(steps, alone=alone), self._assemble(roots, alone=alone)
+        return self._steps_and_roots(
+            self._receive_any(Operation.STEP_AND_MAYBE_RESET, wanted), wanted
+        )
+
+    def async_step_lease(
+        self,
+        min_get: int | None = None,
+        *,
+        max_get: int | None = None,
+        timeout: float | None = None,
+    ) -> Lease[TensorDictBase]:
+        """Do what `async_step_recv` does, without copying where the envs lie side by side.
+
+        Raises:
+            ValueError: what these envs show is not read by column: it goes by value, or their
+                entries are nested, or `stack` is "lazy", or workers are restarted.
+        """
+        wanted = Wanted(min_get, None, max_get, timeout)
+        came = self._receive_any(Operation.STEP, wanted, lend=True)
+        return Lease(self._steps(came, wanted), self._to_give_back(came))
+
+    def async_step_and_maybe_reset_lease(
+        self,
+        min_get: int | None = None,
+        *,
+        max_get: int | None = None,
+        timeout: float | None = None,
+    ) -> Lease[tuple[TensorDictBase, TensorDictBase]]:
+        """Do what `async_step_and_maybe_reset_recv` does; see `async_step_lease`.
+
+        Where one of the envs was reset and another was not, the roots are copied.
+        """
+        wanted = Wanted(min_get, None, max_get, timeout)
+        came = self._receive_any(Operation.STEP_AND_MAYBE_RESET, wanted, lend=True)
+        return Lease(self._steps_and_roots(came, wanted), self._to_give_back(came))
+
+    def _to_give_back(self, came: Batch | list[Delivery]) -> Callable[[], None]:
+        return partial(self._talk.give_back, envs_of(came))
 
     def _async_private_step_send(
         self, tensordict: TensorDictBase, env_index: int | Sequence[int] | None = None
@@ -195,6 +221,9 @@ class AsyncCalls:
     ) -> None:
         alone = isinstance(env_index, int)
         envs = self._named_envs(td, env_index)
+        columns = None if alone or td is None else self._columns
+        if columns is not None and columns.send(self._talk, operation, td, envs):
+            return
         calls: dict[int, Values | None]
         if td is None:
             calls = dict.fromkeys(envs)
@@ -213,31 +242,69 @@ class AsyncCalls:
         return self._envs(read_indices(td) if env_index is None and td is not None else env_index)
 
     def _receive(self, operation: Operation, wanted: Wanted) -> list[Delivery]:
-        at_least = self.min_get if wanted.min_get is None else wanted.min_get
-        check_receive(at_least, wanted.max_get, wanted.timeout)
-        deadline = Deadline.after(wanted.timeout)
-        env_index = wanted.env_index
-        if env_index is not None:
-            return self._talk.receive(
-                lambda state: state.ready_single(operation, env_index), deadline
+        columns = self._columns
+        if columns is None:
+            find, at_last = wanted.finders(operation, self.min_get, self.num_envs)
+            return self._talk.receive(find, Deadline.after(wanted.timeout), at_last=at_last)
+        return self._receive_by(columns.rows, operation, wanted)
+
+    def _receive_any(
+        self, operation: Operation, wanted: Wanted, *, lend: bool = False
+    ) -> Batch | list[Delivery]:
+        """Receive by column, where that is possible."""
+        columns = self._columns
+        if columns is None and lend:
+            raise ValueError(
+                'a lease needs exchange="shm", stack="dense" or "maybe_dense", no restarts, and envs '
+                "without a batch of their own and without nested entries"
             )
-        limit = self.num_envs if wanted.max_get is None else wanted.max_get
-        hoped = at_least if wanted.timeout is None else limit
+        if columns is None or wanted.env_index is not None:
+            return self._receive(operation, wanted)
+        collect = partial(columns.collect, lent=lend)
+        return self._receive_by(collect, operation, wanted, lend=lend)
 
-        def find(state: PoolState, hoped: int = hoped) -> tuple[int, ...] | None:
-            return state.ready_batch(operation, at_least, hoped=hoped, limit=limit)
-
-        return self._talk.receive(find, deadline, at_last=lambda state: find(state, at_least))
+    def _receive_by(
+        self,
+        collect: Callable[[list[Delivery]], T],
+        operation: Operation,
+        wanted: Wanted,
+        *,
+        lend: bool = False,
+    ) -> T:
+        find, at_last = wanted.finders(operation, self.min_get, self.num_envs)
+        deadline = Deadline.after(wanted.timeout)
+        return self._talk.receive_by(find, deadline, at_last, collect, lend=lend)
 
     def _receive_steps(self, operation: Operation, wanted: Wanted) -> TensorDictBase:
-        came = self._receive(operation, wanted)
+        return self._steps(self._receive_any(operation, wanted), wanted)
+
+    def _steps(self, came: Batch | list[Delivery], wanted: Wanted) -> TensorDictBase:
+        if isinstance(came, Batch):
+            assert self._columns is not None
+            return self._columns.stepped(came)
         for one in came:
             self._roots.saw(one.env, one.result)
         parts = [(one.env, one.given.joined_by("next", one.result)) for one in came]
         return self._assemble(parts, alone=wanted.env_index is not None)
 
+    def _steps_and_roots(
+        self, came: Batch | list[Delivery], wanted: Wanted
+    ) -> tuple[TensorDictBase, TensorDictBase]:
+        if isinstance(came, Batch):
+            assert self._columns is not None
+            return self._columns.stepped(came), self._columns.root(came)
+        for one in came:
+            self._roots.saw(one.env, one.result[1])
+        steps = [(one.env, one.given.joined_by("next", one.result[0])) for one in came]
+        roots = [(one.env, one.result[1]) for one in came]
+        alone = wanted.env_index is not None
+        return self._assemble(steps, alone=alone), self._assemble(roots, alone=alone)
+
     def _receive_roots(self, operation: Operation, wanted: Wanted) -> TensorDictBase:
-        came = self._receive(operation, wanted)
+        came = self._receive_any(operation, wanted)
+        if isinstance(came, Batch):
+            assert self._columns is not None
+            return self._columns.numbered(came)
         for one in came:
             self._roots.saw(one.env, one.result)
         parts = [(one.env, one.result) for one in came]

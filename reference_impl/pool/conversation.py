@@ -63,7 +63,9 @@ class Conversation:
         with self._changed:
             state = self._state
             lost = sorted(state.lost)
-            return {"busy": sorted(state.busy()), "lost": lost, "replies_dropped": state.dropped}
+            leased = sorted(state.leased)
+            busy = sorted(state.busy())
+            return {"busy": busy, "leased": leased, "lost": lost, "replies_dropped": state.dropped}
 
     def send(
         self,
@@ -122,15 +124,17 @@ class Conversation:
         Raises:
             ReceiveTimeout: the deadline came first; nothing was lost.
         """
-        return self._receive(find, deadline, at_last or find, self._line.collect)
+        return self.receive_by(find, deadline, at_last or find, self._line.collect)
 
-    def _receive(
+    def receive_by(
         self,
         find: Callable[[PoolState], tuple[int, ...] | None],
         deadline: Deadline,
         at_last: Callable[[PoolState], tuple[int, ...] | None],
         collect: Callable[[list[Delivery]], T],
         wanted: Collection[int] = (),
+        *,
+        lend: bool = False,
     ) -> T:
         """Do what `receive` says.
 
@@ -141,6 +145,7 @@ class Conversation:
             collect: makes of the deliveries what is returned, before anybody can ask their envs for
                 more.
             wanted: envs without whose replies `find` has nothing; only makes it faster.
+            lend: whether the envs are leased from then on, until `give_back`.
         """
         with self._changed:
             while True:
@@ -151,7 +156,10 @@ class Conversation:
                     if found is None:
                         raise ReceiveTimeout("the deadline came before enough results did")
                 if found is not None:
-                    return collect(self._state.deliver(found))
+                    deliveries = self._state.deliver(found)
+                    if lend:
+                        self._state.lend(one.env for one in deliveries)
+                    return collect(deliveries)
                 if self._reading:
                     self._wait_for_reader(deadline)
                 else:
@@ -197,6 +205,46 @@ class Conversation:
                 self._state.abandon(ids)
             raise
         return replies
+
+    def give_back(self, envs: Collection[int]) -> None:
+        """Let leased envs be asked again."""
+        with self._changed:
+            self._state.give_back(envs)
+
+    def send_written(
+        self,
+        operation: Operation,
+        asked: Operation,
+        line: SlotLine,
+        envs: Sequence[int],
+        given: object,
+        write: Callable[[], int],
+    ) -> bool:
+        """Ask envs through their slots; False: some slot is not free, nothing was sent.
+
+        Args:
+            operation: whose results they are.
+            asked: what the workers carry out.
+            line: this conversation's.
+            envs: who is asked.
+            given: comes back with each result.
+            write: writes what is given into their slots and returns which entries that is, as bits.
+
+        Raises:
+            Closed, WorkerDied, Leased, RuntimeError: see `PoolState.begin`; nothing was sent.
+        """
+        with self._changed:
+            if not line.free(envs):
+                return False
+            ids = self._state.begin(operation, dict.fromkeys(envs, given))
+            try:
+                lost = line.command(envs, ids, asked, write())
+            except BaseException:
+                self._state.abandon(ids)
+                raise
+            for env in lost:
+                self._lose(env)
+        return True
 
     def trip(
         self,
@@ -257,7 +305,7 @@ class Conversation:
             return state.ready_group(ids)
 
         try:
-            return self._receive(find, NEVER, find, collect, wanted=envs)
+            return self.receive_by(find, NEVER, find, collect, wanted=envs)
         except BaseException:
             with self._changed:
                 self._state.abandon(ids)
@@ -355,17 +403,3 @@ class Conversation:
         if any(end.has_unsent() for end in ends):
             sentinels = [fd for worker in workers for fd in worker.sentinels]
             channel.flush(ends, sentinels, Deadline.after(_FLUSH_S))
-
-
-def check_receive(min_get: int, max_get: int | None, timeout: float | None) -> None:
-    """Refuse arguments of a receiving call that contradict each other.
-
-    Raises:
-        ValueError: naming the argument and its value.
-    """
-    if min_get < 1:
-        raise ValueError(f"min_get must be positive, got {min_get!r}")
-    if max_get is not None and max_get < min_get:
-        raise ValueError(f"max_get must be at least min_get={min_get!r}, got {max_get!r}")
-    if timeout is not None and not timeout >= 0:
-        raise ValueError(f"timeout must be non-negative, got {timeout!r}")

@@ -95,15 +95,22 @@ class DenseSteps:
                 bits |= bit
         return bits
 
-    def read(self, pick: Pick) -> Columns | None:
-        """Return copies of what the envs showed; None: their rows are not of one form."""
+    def read(self, pick: Pick, *, lent: bool = False) -> Columns | None:
+        """Return what the envs showed; None: their rows are not of one form.
+
+        Args:
+            pick: which envs.
+            lent: whether to return what lies in the slots instead of copies, where that is possible.
+        """
         followings, roots = self._line.slots.words(FOLLOWING), self._line.slots.words(ROOT)
         if not pick.all:
             followings = [followings[env] for env in pick.envs]
             roots = [roots[env] for env in pick.envs]
         if followings.count(self._full) != len(followings):
             return None
-        following = {key: pick.copy(column) for key, (_, column) in self._following.items()}
+        following = {
+            key: pick.take(column, lent=lent) for key, (_, column) in self._following.items()
+        }
         present = max(roots)
         if not present:
             return Columns(following, {})
@@ -125,21 +132,32 @@ class DenseSteps:
         """Return what was given with what follows it, and a new index."""
         entries = {key: _own(leaf) for key, leaf in given.items()}
         entries["next"] = following
-        return self._numbered(entries, pick)
+        return self.numbered(entries, pick)
 
-    def root(self, given: Mapping[str, Any], columns: Columns, pick: Pick) -> TensorDict:
-        """Return the root of the steps after those that were given."""
+    def root(
+        self, given: Mapping[str, Any], columns: Columns, pick: Pick, *, emptied: bool = True
+    ) -> TensorDict:
+        """Return the root of the steps after those that were given.
+
+        Args:
+            given: see `stepped`.
+            columns: what followed.
+            pick: of which envs.
+            emptied: whether what was given to an env is gone where it was reset and others were not,
+                as with torchrl's reset of some of several envs.
+        """
         hidden = self._not_in_root
-        gone = columns.restarted
+        gone = columns.restarted if emptied else None
         kept = {
             key: _own(leaf) if gone is None else _emptied(leaf, gone)
             for key, leaf in given.items()
             if key not in hidden
         }
         shown = {key: leaf for key, leaf in columns.following.items() if key not in hidden}
-        return self._numbered({**kept, **shown, **columns.root}, pick)
+        return self.numbered({**kept, **shown, **columns.root}, pick)
 
-    def _numbered(self, entries: dict[str, Any], pick: Pick) -> TensorDict:
+    def numbered(self, entries: dict[str, Any], pick: Pick) -> TensorDict:
+        """Return these entries with a new index, as one tensordict."""
         entries[ENV_INDEX] = stacked_index(pick.envs, ())
         return tensordict_of(entries, pick.size, self._device)
 

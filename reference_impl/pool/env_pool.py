@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -12,12 +11,12 @@ from torchrl.envs import EnvBase
 
 from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import OwnedProcess
+from reference_impl.pool.column_calls import Batch, ColumnCalls
 from reference_impl.pool.control_calls import ControlCalls
 from reference_impl.pool.conversation import Conversation
-from reference_impl.pool.dense import Columns, DenseSteps, is_plain
+from reference_impl.pool.dense import DenseSteps, is_plain
 from reference_impl.pool.indices import ENV_INDEX, stacked_index
 from reference_impl.pool.layout import PARTS
-from reference_impl.pool.lines import IN_SLOT
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.options import Options, factories
 from reference_impl.pool.restarts import RestartingConversation, Restarts
@@ -25,7 +24,6 @@ from reference_impl.pool.roots import Roots, is_partial, like, masked
 from reference_impl.pool.signatures import InitSignature
 from reference_impl.pool.slot_line import open_line
 from reference_impl.pool.slot_wires import Wires
-from reference_impl.pool.state import Delivery
 from reference_impl.pool.values import Values, pack, rows, stacked
 from reference_impl.pool.workers import Workers
 
@@ -150,19 +148,21 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         self._restarts: Restarts | None = None
         self._talk = self._conversation(options, built)
         self._roots = Roots()
-        self._dense = self._dense_steps()
+        self._columns = self._column_calls()
         self._fresh: dict[int, Values] = {}
         self._came: dict[int, tuple[Values, Values | None]] = {}
         self.is_closed = False
 
-    def _dense_steps(self) -> DenseSteps | None:
+    def _column_calls(self) -> ColumnCalls | None:
         line = self._line
         if line is None or self.stack == "lazy" or self._restarts is not None:
             return None
         # Whoever overrides what torchrl calls for a step has it called.
         cls, names = type(self), ("_step", "_reset")
         own = all(getattr(cls, name) is vars(AsyncEnvPool)[name] for name in names)
-        return DenseSteps(line, self.device) if own and is_plain(line.slots.layout) else None
+        if not own or not is_plain(line.slots.layout):
+            return None
+        return ColumnCalls(DenseSteps(line, self.device), line, self._roots)
 
     def _conversation(self, options: Options, built: Sequence[Built]) -> Conversation:
         if options.on_worker_failure == "raise":
@@ -244,19 +244,12 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         Raises:
             WorkerError: an env failed.
         """
-        dense = self._dense
-        if dense is not None:
-            every = dense.picks.all
-            given = dense.takes(tensordict, every)
-            if given is not None:
-                came = self._trip(Operation.STEP_THEN_RESET, dense, given)
-                if isinstance(came, Columns):
-                    following = dense.following(came, every)
-                    return (
-                        dense.stepped(given, following, every),
-                        dense.root(given, came, every),
-                    )
-                self._came = came
+        columns = self._columns
+        if columns is not None:
+            found = columns.step_all(self._talk, Operation.STEP_THEN_RESET, tensordict)
+            if isinstance(found, Batch):
+                return columns.stepped(found), columns.root(found, emptied=True)
+            self._came = found
         self._one_trip = True
         try:
             stepped, root = super().step_and_maybe_reset(tensordict)
@@ -264,28 +257,6 @@ class AsyncEnvPool(ControlCalls, EnvBase):
             self._one_trip = False
             self._fresh, self._came = {}, {}
         return self._numbered(stepped), self._numbered(root)
-
-    def _trip(
-        self, operation: Operation, dense: DenseSteps, given: Mapping[str, Any]
-    ) -> Columns | dict[int, Any]:
-        """Step all envs by column; what they answered, if that is no columns; else empty: not asked."""
-        line = self._line
-        assert line is not None
-        every = dense.picks.all
-
-        def collect(deliveries: list[Delivery] | None) -> Columns | list[Delivery]:
-            in_slots = deliveries is None or all(one.result is IN_SLOT for one in deliveries)
-            columns = dense.read(every) if in_slots else None
-            if columns is None:
-                empty = [Delivery(env, None, IN_SLOT) for env in every.envs]
-                return line.collect(empty if deliveries is None else deliveries)
-            return columns
-
-        came = self._talk.trip(operation, line, partial(dense.write, given, every), collect)
-        if isinstance(came, Columns):
-            self._roots.saw_later(every.envs, line.last_root)
-            return came
-        return {one.env: one.result for one in came or ()}
 
     _one_trip = False
 
@@ -323,14 +294,12 @@ class AsyncEnvPool(ControlCalls, EnvBase):
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         at_once: Mapping[int, Values] = {}
-        dense = None if self._one_trip else self._dense
-        if dense is not None:
-            entries = dense.takes(tensordict, dense.picks.all)
-            if entries is not None:
-                found = self._trip(Operation.PRIVATE_STEP, dense, entries)
-                if isinstance(found, Columns):
-                    return dense.following(found, dense.picks.all)
-                at_once = found
+        columns = None if self._one_trip else self._columns
+        if columns is not None:
+            found = columns.step_all(self._talk, Operation.PRIVATE_STEP, tensordict)
+            if isinstance(found, Batch):
+                return columns.following(found)
+            at_once = found
         given = rows(tensordict, _HIDDEN, private=False)
         moved = masked(tensordict, ("_step",), self.num_envs)
         calls = {env: values for env, values in enumerate(given) if moved[env]}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import torch
-    from tensordict import NonTensorData
+    from tensordict import NonTensorData, TensorDictBase
 
 
 def tensordict_of(
@@ -24,6 +24,15 @@ def tensordict_of(
     """Return a TensorDict over `entries`: all of this batch size and on this device."""
     td: TensorDict = TensorDict._new_unsafe(entries, batch_size=batch_size, device=device)  # noqa: SLF001 - see above
     return td
+
+
+def emptied(td: TensorDictBase) -> None:
+    """Take all entries out of `td`, those of its tensordicts too, also where they are held elsewhere."""
+    for leaf in list(td.values()):
+        if isinstance(leaf, TensorDict):
+            emptied(leaf)
+    if isinstance(td, TensorDict):
+        td._tensordict.clear()  # noqa: SLF001 - see above
 
 
 def copy_of(element: NonTensorData) -> NonTensorData:

@@ -34,6 +34,11 @@ class Pick:
         rows = self.view(column)
         return column.index_select(0, self._index) if rows is None else rows.clone()
 
+    def take(self, column: torch.Tensor, *, lent: bool) -> torch.Tensor:
+        """Return a copy of the rows; if `lent` the rows themselves, where they lie side by side."""
+        rows = self.view(column) if lent else None
+        return self.copy(column) if rows is None else rows
+
     def put(self, column: torch.Tensor, leaf: torch.Tensor) -> None:
         """Copy `leaf`, which has as many elements as the rows, into them."""
         leaf = leaf.detach() if leaf.requires_grad else leaf

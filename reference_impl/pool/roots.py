@@ -29,6 +29,10 @@ class Roots:
         """Remember that `read(env)` tells what an env returned; None: it cannot be told now."""
         self._seen.update(dict.fromkeys(envs, read))
 
+    def moves(self, envs: Iterable[int], read: Callable[[int], Values | None]) -> None:
+        """Take note that envs are asked for a step: where it lies is written, `read` knows better."""
+        self._seen.update({env: read for env in envs if callable(self._seen.get(env))})
+
     def _last(self, env: int) -> Values | None:
         seen = self._seen.get(env)
         return seen(env) if callable(seen) else seen

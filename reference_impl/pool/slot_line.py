@@ -29,7 +29,7 @@ from reference_impl.pool.slots import (
 from reference_impl.pool.values import Values, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reference_impl.pool.layout import Layout
     from reference_impl.pool.messages import Built, Call
@@ -60,9 +60,9 @@ class SlotLine:
         for worker in workers:
             channel.send(worker.end, self._attach)
 
-    def free(self) -> bool:
-        """Return whether all slots are the owner's."""
-        return not any(self._open)
+    def free(self, envs: Iterable[int] | None = None) -> bool:
+        """Return whether the slots of `envs`, by default all, are the owner's."""
+        return not any(self._open if envs is None else (self._open[env] for env in envs))
 
     def check(self, operation: Operation, calls: Mapping[int, Values | None]) -> None:
         """Refuse entries with the key of one of the slot, but not its form.
@@ -102,6 +102,18 @@ class SlotLine:
         if self._unrung:
             self._wires.call(self._unrung)
             self._unrung.clear()
+
+    def command(
+        self, envs: Sequence[int], requests: Sequence[int], operation: Operation, given: int
+    ) -> list[int]:
+        """Give some slots to their workers; return the envs whose channel is over."""
+        code = CODES[operation]
+        for env, request in zip(envs, requests, strict=True):
+            self.slots.command(env, request, code, given)
+            self._open[env] = request
+        self._unrung += envs
+        self.posted()
+        return [env for env in envs if self._workers[env].end.closed]
 
     def command_all(self, requests: Sequence[int], operation: Operation, given: int) -> list[int]:
         """Give all slots to their workers; return the envs whose channel is over."""

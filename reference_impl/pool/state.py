@@ -6,6 +6,9 @@ while a request of it is open or ready. Losing an env answers all its open reque
 
 A *round* is one request of the same kind to each env while none is busy: one entry for all of them,
 for as long as nobody asks for more than whether it is over.
+
+An env is *leased* from the delivery of a batch that was not copied until that is given back: it is
+not asked for anything that would write over it.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from reference_impl.core.errors import Closed, WorkerDied, WorkerError
+from reference_impl.core.errors import Closed, Leased, WorkerDied, WorkerError
 from reference_impl.pool.messages import CONTROLS, Done, Failed, Operation
 
 if TYPE_CHECKING:
@@ -66,6 +69,7 @@ class PoolState:
         self._arrived: list[int] = []  # ids of ready requests in the order of their answers
         self._owed: dict[int, set[int]] = {env: set() for env in range(num_envs)}
         self._lost: dict[int, Lost] = {}
+        self._leased: set[int] = set()
         self._next_id = 1
         self._closed = False
         self.dropped = 0
@@ -107,6 +111,7 @@ class PoolState:
         Raises:
             Closed: the pool is closed.
             WorkerDied: one of the envs is lost.
+            Leased: one of them is leased, and this is no control.
             RuntimeError: one of them is busy, or too much of what it was asked was given up on.
         """
         self._check_open()
@@ -114,6 +119,11 @@ class PoolState:
         for env in envs:
             if env in self._lost:
                 raise self._error(env, operation, self._lost[env])
+        if operation not in CONTROLS and not self._leased.isdisjoint(envs):
+            raise Leased(
+                f"asked {envs} for {operation.value}, but what {sorted(self._leased)} showed last is "
+                "leased; release it first"
+            )
         busy = frozenset() if operation in CONTROLS else self.busy()
         if not busy.isdisjoint(envs) or any(len(self._owed[env]) >= OWED_MAX for env in envs):
             busy = busy.union(env for env, owed in self._owed.items() if len(owed) >= OWED_MAX)
@@ -134,7 +144,7 @@ class PoolState:
             Closed: the pool is closed.
         """
         self._check_open()
-        if self._round or self._single or self._lost or any(self._owed.values()):
+        if self._round or self._single or self._lost or self._leased or any(self._owed.values()):
             return None
         first, self._next_id = self._next_id, self._next_id + len(self._owed)
         ids = list(range(first, self._next_id))
@@ -154,6 +164,19 @@ class PoolState:
             return False
         self._round = None
         return True
+
+    @property
+    def leased(self) -> frozenset[int]:
+        """Return the envs whose last batch is lent."""
+        return frozenset(self._leased)
+
+    def lend(self, envs: Iterable[int]) -> None:
+        """Have nothing asked of `envs` that would write over what they showed."""
+        self._leased.update(envs)
+
+    def give_back(self, envs: Iterable[int]) -> None:
+        """Undo `lend`."""
+        self._leased.difference_update(envs)
 
     def retract(self, ids: Iterable[int]) -> None:
         """Forget requests that were never sent."""
