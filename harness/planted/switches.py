@@ -35,10 +35,10 @@ class _WaitingForgotten(AsyncEnvPool):
 
 
 class _ToldOnce(Restarts):
-    def replace(self, env: int, lost: Any) -> Any:
+    def replace(self, worker: int, envs: Sequence[int], lost: Any) -> Any:
         """Replace it, and forget what the new one was told."""
-        replaced = super().replace(env, lost)
-        self._updates = {each: log for each, log in self._updates.items() if each != env}
+        replaced = super().replace(worker, envs, lost)
+        self._updates = {each: log for each, log in self._updates.items() if each not in envs}
         return replaced
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
 from reference_impl.core.errors import ReceiveTimeout, WorkerError
-from reference_impl.pool.lines import IN_SLOT, ByValue, Heard, by_env
+from reference_impl.pool.lines import IN_SLOT, ByValue, Heard, by_env, help_out
 from reference_impl.pool.messages import Call, Done, Failed, Operation, Unreadable
 from reference_impl.pool.state import PoolState
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _ELSEWHERE: Final = Done(request=0, result=IN_SLOT)
-_FLUSH_S: Final = (
-    1.0  # how long a send helps a large call on its way; the next receiving call goes on with it
-)
 
 
 class Conversation:
@@ -104,7 +101,7 @@ class Conversation:
             for env, worker in over.items():
                 if worker is self._workers[env]:
                     self._lose(env)
-        self._help_out([self._workers[env] for env in envs])
+        help_out([self._workers[env] for env in envs])
         return ids
 
     def receive(
@@ -397,9 +394,3 @@ class Conversation:
             lost = worker.post_mortem()
             for each in worker.envs:
                 self._state.lose(each, lost)
-
-    def _help_out(self, workers: list[Worker]) -> None:
-        ends = [worker.end for worker in workers]
-        if any(end.has_unsent() for end in ends):
-            sentinels = [fd for worker in workers for fd in worker.sentinels]
-            channel.flush(ends, sentinels, Deadline.after(_FLUSH_S))

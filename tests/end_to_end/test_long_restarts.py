@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_nothing_is_lost_but_what_killed_workers_held_and_nothing_is_left(exchan
 
 
 class _Kept(Workers):
-    kept: list = []  # noqa: RUF012 - as long as this process
+    kept: list[Any] = []  # noqa: RUF012 - as long as this process
 
     def replace(self, index, *args):
         """Replace it, and keep what the old one was run by."""

@@ -9,7 +9,6 @@ from harness.checkers._leaving import LEAVING_FAULTS
 from harness.checkers._shared import HOLDING_FAULTS, LOSING_FAULTS, POOL, AnswerChecker
 from harness.checkers.acks_aligned import EXCUSES
 from harness.engine.components import COMPONENTS
-from harness.engine.selftest import HOLDING
 from harness.model.history import History
 from harness.model.verdict import Judgement
 from tests.unit.harness.checkers.histories import Recorder
@@ -83,7 +82,7 @@ def test_of_every_fault_it_is_said_whether_it_holds_or_may_lose_an_answer():
 
 @pytest.mark.parametrize(
     "names",
-    [HOLDING_FAULTS, LOSING_FAULTS, LEAVING_FAULTS, EXCUSES, failure_attributed.FAULTS, HOLDING],
+    [HOLDING_FAULTS, LOSING_FAULTS, LEAVING_FAULTS, EXCUSES, failure_attributed.FAULTS],
 )
 def test_checkers_name_faults_that_there_are(names: frozenset[str]):
     assert names <= KNOWN

@@ -131,7 +131,7 @@ def test_an_unknown_start_method_is_refused():
 
 
 def test_a_fork_server_imports_what_its_workers_run_and_what_its_owner_has(monkeypatch):
-    named = []
+    named: list[str] = []
     monkeypatch.setattr(ownership, "_forkserver_prepared", False)
     monkeypatch.setattr(multiprocessing, "set_forkserver_preload", named.extend)
     monkeypatch.setitem(sys.modules, "gymnasium", sys)

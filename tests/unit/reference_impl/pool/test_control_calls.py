@@ -6,6 +6,7 @@ import pickle
 import re
 import threading
 from functools import partial
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -197,8 +198,13 @@ def test_a_switch_falls_between_steps_and_transitions_show_its_version(make):
 
 def test_what_all_envs_are_given_is_packed_once(make, monkeypatch):
     pool = make(tunable)
-    packings = []
-    monkeypatch.setattr(control_calls, "packed", lambda what: packings.append(1) or packed(what))
+    packings: list[Any] = []
+
+    def counted(what):
+        packings.append(what)
+        return packed(what)
+
+    monkeypatch.setattr(control_calls, "packed", counted)
     pool.update_env_params({"tag": 7})
     pool.call("retag", 8)
     assert len(packings) == 2

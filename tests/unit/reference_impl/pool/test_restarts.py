@@ -283,7 +283,7 @@ def test_it_is_waited_longer_only_for_workers_that_die_young(lives_s, waited_s):
     restarts = Restarts(workers, built, {}, options, workers)
     for life_s in lives_s:
         workers.time_s += life_s
-        assert restarts.replace(0, Lost()) is None
+        assert restarts.replace(0, (0,), Lost()) is None
     assert workers.waited_s == waited_s
 
 
