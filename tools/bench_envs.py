@@ -30,6 +30,10 @@ class Numbers(gymnasium.Env[Any, Any]):
         self._steps = 0
         return np.zeros(4, np.float32), {}
 
+    def adjust(self, level: float) -> None:
+        """Take a parameter."""
+        self.level = level
+
     def step(self, action: Any) -> Any:  # noqa: ARG002 - it does not matter
         """Count."""
         self._steps += 1

@@ -91,19 +91,25 @@ class GymnasiumSide:
         self._envs.close()
 
 
-class Lives:
-    """Whole lives: each step makes a side, which resets its envs, and closes it."""
+class LeasedSide:
+    """Actions are sent to all, and what comes is lent and looked at."""
 
-    def __init__(self, make: Callable[[], Side]) -> None:
-        self._make = make
+    def __init__(self, pool: Any, num_envs: int) -> None:
+        self._pool = pool
+        self._num = num_envs
+        self._every = range(num_envs)
+        self._action = TensorDict({"action": torch.zeros(num_envs, 1)}, batch_size=[num_envs])
+        pool.reset()
 
     def step(self) -> object:
-        """Start, first reset, close."""
-        self._make().close()
-        return None
+        """One send, one receive, one look."""
+        self._pool.async_step_and_maybe_reset_send(self._action, self._every)
+        with self._pool.async_step_and_maybe_reset_lease(self._num) as (_, roots):
+            return roots.get("observation")
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Close the pool."""
+        self._pool.close()
 
 
 class BareLoop:
@@ -203,7 +209,7 @@ def _column(
 
 def ours(makers: Makers, **options: Any) -> PoolSide:
     """The reference's pool."""
-    return PoolSide(AsyncEnvPool(makers, start_method="fork", **options), len(makers))
+    return PoolSide(AsyncEnvPool(makers, **{"start_method": "fork", **options}), len(makers))
 
 
 def ours_by_half(makers: Makers) -> HalfBatches:
@@ -211,10 +217,12 @@ def ours_by_half(makers: Makers) -> HalfBatches:
     return HalfBatches(AsyncEnvPool(makers, start_method="fork"), len(makers))
 
 
+def leased(makers: Makers) -> LeasedSide:
+    """The reference's pool, whose batches are lent."""
+    return LeasedSide(AsyncEnvPool(makers, start_method="fork"), len(makers))
+
+
 def torchrl(makers: Makers, exchange: str) -> PoolSide:
     """The pool of processes of torchrl."""
     pool = TorchRLPool(list(makers), backend="multiprocessing", exchange=exchange)
     return PoolSide(pool, len(makers))
-
-
-__all__ = ["BareLoop", "GymnasiumSide", "Lives", "Side", "ours", "ours_by_half", "torchrl"]
