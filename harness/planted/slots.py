@@ -19,11 +19,12 @@ from reference_impl.core import channel
 from reference_impl.core.bell import Bell
 from reference_impl.core.channel import End
 from reference_impl.core.clock import Deadline
-from reference_impl.pool import env_pool, slot_line, slots, worker_slot
+from reference_impl.pool import column_calls, env_pool, slot_line, slots, worker_slot
 from reference_impl.pool.dense import Columns, DenseSteps
 from reference_impl.pool.lines import Heard
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.picks import Pick
+from reference_impl.pool.sent import Sent
 from reference_impl.pool.slot_line import SlotLine
 from reference_impl.pool.slot_wires import Wire
 from reference_impl.pool.slots import Slots, Unfit
@@ -95,6 +96,25 @@ class _RootsOfAllEnvs(DenseSteps):
             roots = {key: pick.copy(column) for key, (_, column) in self._root.items()}
             return Columns(came.following, roots)
         return came
+
+
+class _SubsetsCounted(DenseSteps):
+    """Reads the columns from the first row on, whoever has answered."""
+
+    def read(self, pick: Pick, *, lent: bool = False) -> Columns | None:
+        came = super().read(pick, lent=lent)
+        if came is not None:
+            first = self.picks.of(range(len(pick.envs)))
+            shown = {key: first.copy(column) for key, (_, column) in self._following.items()}
+            came.following.update(shown)
+        return came
+
+
+class _GivenBackTurned(Sent):
+    """Returns with each step what was sent to the env before."""
+
+    def take(self, pick: Pick, *, lent: bool) -> dict[str, torch.Tensor]:
+        return {key: leaf.roll(1, 0) for key, leaf in super().take(pick, lent=lent).items()}
 
 
 class _RingingSlot(WorkerSlot):
@@ -190,6 +210,8 @@ reward_of_the_next_env = _planted(
 )
 extras_below_next = _planted("extras_below_next", env_pool, "DenseSteps", _ExtrasBelowNext)
 roots_of_all_envs = _planted("roots_of_all_envs", env_pool, "DenseSteps", _RootsOfAllEnvs)
+subsets_counted = _planted("subsets_counted", env_pool, "DenseSteps", _SubsetsCounted)
+given_back_turned = _planted("given_back_turned", column_calls, "Sent", _GivenBackTurned)
 rung_early = _planted("rung_early", worker_slot, "WorkerSlots", _RungEarly)
 entries_forgotten = _planted("entries_forgotten", worker_slot, "Slots", _EntriesForgotten)
 unfit_left_out = _planted("unfit_left_out", worker_slot, "WorkerSlot", _Unfit)

@@ -89,10 +89,22 @@ SLOT_BUGS: tuple[PlantedBug, ...] = (
         "expected_outcome",
         (
             *_MASKED,
-            "slots_extras_are_received_in_the_root[exchange={slots|auto},extras={tensors|objects|reward}]",
+            "slots_extras_are_received_in_the_root[exchange={slots|auto},extras={tensors|objects}]",
             "slots_received_as_specified[exchange={slots|auto},stack={dense|lazy}]",
         ),
         "The slots are read from the first one on, whoever has answered.",
+    ),
+    _bug(
+        "subsets_counted",
+        "spec_conformance",
+        ("slots_received_as_specified[exchange={slots|auto},stack=dense]",),
+        "Of steps of some envs the columns are read from the first row on, whoever has answered.",
+    ),
+    _bug(
+        "given_back_turned",
+        "spec_conformance",
+        ("slots_received_as_specified[exchange={slots|auto},stack=dense]",),
+        "What was sent along with steps of some envs is returned with those of other envs.",
     ),
     _bug(
         "deaf_to_ends",

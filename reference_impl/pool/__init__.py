@@ -3,5 +3,6 @@
 from reference_impl.pool.control_calls import EnvParamsError
 from reference_impl.pool.env_params import Reinit
 from reference_impl.pool.env_pool import AsyncEnvPool
+from reference_impl.pool.leases import Lease
 
-__all__ = ["AsyncEnvPool", "EnvParamsError", "Reinit"]
+__all__ = ["AsyncEnvPool", "EnvParamsError", "Lease", "Reinit"]

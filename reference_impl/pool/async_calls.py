@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reference_impl.pool.column_calls import ColumnCalls
     from reference_impl.pool.conversation import Conversation
     from reference_impl.pool.roots import Roots
-    from reference_impl.pool.state import Delivery
+    from reference_impl.pool.state import Delivery, PoolState
     from reference_impl.pool.values import Stack
 
 T = TypeVar("T")
@@ -273,7 +273,12 @@ class AsyncCalls:
     ) -> T:
         find, at_last = wanted.finders(operation, self.min_get, self.num_envs)
         deadline = Deadline.after(wanted.timeout)
-        return self._talk.receive_by(find, deadline, at_last, collect, lend=lend)
+        at_least = self.min_get if wanted.min_get is None else wanted.min_get
+
+        def needed(state: PoolState) -> list[int]:
+            return state.needed(operation, at_least) if wanted.env_index is None else []
+
+        return self._talk.receive_by(find, deadline, at_last, collect, needed, lend=lend)
 
     def _receive_steps(self, operation: Operation, wanted: Wanted) -> TensorDictBase:
         return self._steps(self._receive_any(operation, wanted), wanted)

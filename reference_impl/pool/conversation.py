@@ -31,6 +31,10 @@ T = TypeVar("T")
 _ELSEWHERE: Final = Done(request=0, result=IN_SLOT)
 
 
+def _nobody(_: PoolState) -> Collection[int]:
+    return ()
+
+
 class Conversation:
     """What is said between one pool and its workers."""
 
@@ -129,7 +133,7 @@ class Conversation:
         deadline: Deadline,
         at_last: Callable[[PoolState], tuple[int, ...] | None],
         collect: Callable[[list[Delivery]], T],
-        wanted: Collection[int] = (),
+        needed: Callable[[PoolState], Collection[int]] = _nobody,
         *,
         lend: bool = False,
     ) -> T:
@@ -141,7 +145,8 @@ class Conversation:
             at_last: see `receive`.
             collect: makes of the deliveries what is returned, before anybody can ask their envs for
                 more.
-            wanted: envs without whose replies `find` has nothing; only makes it faster.
+            needed: asks the state for envs without whose replies `find` has nothing, or for none; it
+                only makes it faster.
             lend: whether the envs are leased from then on, until `give_back`.
         """
         with self._changed:
@@ -160,7 +165,7 @@ class Conversation:
                 if self._reading:
                     self._wait_for_reader(deadline)
                 else:
-                    self._read_round(deadline, wanted)
+                    self._read_round(deadline, needed(self._state))
 
     def ask(
         self,
@@ -302,7 +307,7 @@ class Conversation:
             return state.ready_group(ids)
 
         try:
-            return self.receive_by(find, NEVER, find, collect, wanted=envs)
+            return self.receive_by(find, NEVER, find, collect, lambda _: envs)
         except BaseException:
             with self._changed:
                 self._state.abandon(ids)

@@ -47,7 +47,8 @@ class AsyncEnvPool(ControlCalls, EnvBase):
 
     It is an `EnvBase` whose first batch dimension counts the envs, and returns the values that
     torchrl's `SerialEnv` returns on the same envs, plus "env_index" in the root. `step` writes
-    nothing into the caller's tensordict. What it returns is the caller's.
+    nothing into the caller's tensordict. What it returns is the caller's, but for what is asked for
+    as a `Lease`.
 
     If an env raises, the call raises `WorkerError` naming env, operation and cause, and the pool
     stays usable; what the others answered to the same call of all envs is dropped. If a worker

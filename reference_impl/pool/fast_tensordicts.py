@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import torch
-    from tensordict import NonTensorData, TensorDictBase
+    from tensordict import NonTensorData
 
 
 def tensordict_of(
@@ -26,13 +26,13 @@ def tensordict_of(
     return td
 
 
-def emptied(td: TensorDictBase) -> None:
-    """Take all entries out of `td`, those of its tensordicts too, also where they are held elsewhere."""
-    for leaf in list(td.values()):
-        if isinstance(leaf, TensorDict):
+def emptied(td: TensorDict) -> None:
+    """Take all entries out of `td` and of the tensordicts in it, also where those are held elsewhere."""
+    entries = td._tensordict  # noqa: SLF001 - see above
+    for leaf in entries.values():
+        if type(leaf) is TensorDict:
             emptied(leaf)
-    if isinstance(td, TensorDict):
-        td._tensordict.clear()  # noqa: SLF001 - see above
+    entries.clear()
 
 
 def copy_of(element: NonTensorData) -> NonTensorData:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from tensordict import TensorDict
+
 from reference_impl.pool.fast_tensordicts import emptied
 
 if TYPE_CHECKING:
@@ -41,7 +43,8 @@ class Lease(Generic[T]):
             self._released = True
         parts: Any = self.batch
         for part in parts if isinstance(parts, tuple) else (parts,):
-            emptied(part)
+            if type(part) is TensorDict:  # else it was not made of columns, and is a copy
+                emptied(part)
         self._give_back()
 
     def __enter__(self) -> T:

@@ -133,8 +133,9 @@ class PoolState:
             )
         ids = tuple(range(self._next_id, self._next_id + len(envs)))
         self._next_id += len(envs)
+        requests = self._requests
         for id_, (env, given) in zip(ids, calls.items(), strict=True):
-            self._requests[id_] = _Request(env, operation, alone, given)
+            requests[id_] = _Request(env, operation, alone, given)
         return ids
 
     def begin_round(self, operation: Operation) -> list[int] | None:
@@ -279,10 +280,20 @@ class PoolState:
                 f"only {len(waited_for)} are outstanding"
             )
         ready = [id_ for id_ in self._arrived if id_ in waited_for]
-        self._raise_first_failure(ready)
+        requests = self._requests
+        if not {type(requests[id_].answer) for id_ in ready} <= _NO_FAILURE:
+            self._raise_first_failure(ready)
         if len(ready) < min(hoped, len(waited_for)):
             return None
-        return self._in_env_order(ready[:limit])
+        return tuple(sorted(ready[:limit], key=lambda id_: requests[id_].env))
+
+    def needed(self, operation: Operation, min_get: int) -> list[int]:
+        """Return the envs without whose answers no batch of `min_get` can be had; empty if it may."""
+        waited_for = self._batch(operation)
+        if min_get < len(waited_for):
+            return []
+        requests = self._requests
+        return [requests[id_].env for id_ in waited_for if requests[id_].answer is None]
 
     def ready_single(self, operation: Operation, env: int) -> tuple[int, ...] | None:
         """Return the id of what `env` answered to `operation`; None: wait on.
@@ -312,19 +323,20 @@ class PoolState:
             Closed: the pool is closed.
         """
         self._check_open()
-        kinds = {type(self._requests[id_].answer) for id_ in ids}
+        requests = self._requests
+        kinds = {type(requests[id_].answer) for id_ in ids}
         if not kinds <= _NO_FAILURE:
             self._raise_first_failure([id_ for id_ in self._arrived if id_ in ids])
         return None if NoneType in kinds else ids
 
     def deliver(self, ids: Sequence[int]) -> list[Delivery]:
         """Hand out answered requests and forget them."""
-        out = []
+        out, requests = [], self._requests
         taken = frozenset(ids)
         rest = len(self._arrived) > len(taken)
         self._arrived = [id_ for id_ in self._arrived if id_ not in taken] if rest else []
         for id_ in ids:
-            request = self._requests.pop(id_)
+            request = requests.pop(id_)
             assert isinstance(request.answer, Done)
             out.append(Delivery(request.env, request.given, request.answer.result))
         return out
@@ -339,9 +351,6 @@ class PoolState:
             for id_, request in self._requests.items()
             if request.operation is operation and not request.alone
         }
-
-    def _in_env_order(self, ids: list[int]) -> tuple[int, ...]:
-        return tuple(sorted(ids, key=lambda id_: self._requests[id_].env))
 
     def _raise_first_failure(self, ids: list[int]) -> None:
         for id_ in ids:

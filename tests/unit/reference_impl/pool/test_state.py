@@ -218,6 +218,15 @@ def test_a_round_does_not_end_well_in_a_closed_pool():
         state.end_round(ids)
 
 
+def test_a_batch_of_all_that_is_outstanding_needs_each_that_has_not_answered():
+    state = PoolState(3)
+    first, *_ = begin(state, 0, 1, 2)
+    begin(state, *[], operation=RESET)
+    state.answer(0, done(first))
+    assert sorted(state.needed(STEP, 3)) == [1, 2]
+    assert state.needed(STEP, 2) == []
+
+
 FATES = ("done", "failed", "lost", "given up, then done", "done, then given up")
 
 
