@@ -17,12 +17,12 @@ from reference_impl.core.errors import ReceiveTimeout, WorkerError
 from reference_impl.pool.lines import IN_SLOT, ByValue, Heard, by_env, help_out
 from reference_impl.pool.messages import Call, Done, Failed, Operation, Unreadable
 from reference_impl.pool.state import PoolState
+from reference_impl.pool.written_calls import WrittenCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from reference_impl.pool.lines import Line
-    from reference_impl.pool.slot_line import SlotLine
     from reference_impl.pool.state import Delivery
     from reference_impl.pool.values import Values
     from reference_impl.pool.workers import Worker
@@ -35,7 +35,7 @@ def _nobody(_: PoolState) -> Collection[int]:
     return ()
 
 
-class Conversation:
+class Conversation(WrittenCalls):
     """What is said between one pool and its workers."""
 
     def __init__(self, workers: Sequence[Worker], line: Line | None = None) -> None:
@@ -207,95 +207,6 @@ class Conversation:
                 self._state.abandon(ids)
             raise
         return replies
-
-    def give_back(self, envs: Collection[int]) -> None:
-        """Let leased envs be asked again."""
-        with self._changed:
-            self._state.give_back(envs)
-
-    def send_written(
-        self,
-        operation: Operation,
-        asked: Operation,
-        line: SlotLine,
-        envs: Sequence[int],
-        given: object,
-        write: Callable[[], int],
-    ) -> bool:
-        """Ask envs through their slots; False: some slot is not free, nothing was sent.
-
-        Args:
-            operation: whose results they are.
-            asked: what the workers carry out.
-            line: this conversation's.
-            envs: who is asked.
-            given: comes back with each result.
-            write: writes what is given into their slots and returns which entries that is, as bits.
-
-        Raises:
-            Closed, WorkerDied, Leased, RuntimeError: see `PoolState.begin`; nothing was sent.
-        """
-        with self._changed:
-            if not line.free(envs):
-                return False
-            ids = self._state.begin(operation, dict.fromkeys(envs, given))
-            try:
-                lost = line.command(envs, ids, asked, write())
-            except BaseException:
-                self._state.abandon(ids)
-                raise
-            for env in lost:
-                self._lose(env)
-        return True
-
-    def trip(
-        self,
-        operation: Operation,
-        line: SlotLine,
-        write: Callable[[], int],
-        collect: Callable[[list[Delivery] | None], T],
-    ) -> T | None:
-        """Ask all envs through their slots and wait for all; None: some env is not free, ask them.
-
-        Args:
-            operation: what is asked.
-            line: this conversation's.
-            write: writes what is given into all slots and returns which entries that is, as bits.
-            collect: reads the answers: None: they are all in the slots.
-
-        Raises:
-            WorkerError: an env failed or is lost.
-        """
-        with self._changed:
-            ids = self._state.begin_round(operation) if line.free() else None
-            if ids is None:
-                return None
-            try:
-                for env in line.command_all(ids, operation, write()):
-                    self._lose(env)
-                if not self._reading and self._read_all(line, ids):
-                    return collect(None)
-            except BaseException:
-                self._state.abandon(ids)
-                raise
-        return self._await_group(tuple(ids), range(len(ids)), collect)
-
-    def _read_all(self, line: SlotLine, ids: list[int]) -> bool:
-        """Wait for the answers of a round, without the lock; return whether that was all there was."""
-        self._reading = True
-        self._changed.release()
-        try:
-            heard = line.await_all(ids)
-        finally:
-            self._changed.acquire()
-            self._reading = False
-            self._changed.notify_all()
-        if heard is None:
-            if self._state.end_round(ids):
-                return True
-            heard = Heard(list(enumerate(ids)), (), ())
-        self._take(heard)
-        return False
 
     def _await_group(
         self,
