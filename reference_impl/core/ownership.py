@@ -10,6 +10,7 @@ that follows the owning process rather than one of its threads.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import multiprocessing
 import os
 import signal
@@ -112,8 +113,17 @@ def start_process(
     *,
     name: str,
     start_method: StartMethod,
+    prepared_by: str | None = None,
 ) -> OwnedProcess:
     """Start a daemonic worker process that runs `target(*args)`.
+
+    Args:
+        target: what it runs.
+        args: of that.
+        name: of the process.
+        start_method: how it starts.
+        prepared_by: a module that is imported where it is forked from; a fork server, which imports
+            such things once, goes by the first process that is started.
 
     Raises:
         ValueError: the start method is unknown.
@@ -122,8 +132,10 @@ def start_process(
     """
     if start_method not in START_METHODS:
         raise ValueError(f"start_method must be one of {START_METHODS}, got {start_method!r}")
-    if start_method == "forkserver":
-        _prepare_forkserver(target.__module__)
+    if start_method == "fork" and prepared_by is not None:
+        importlib.import_module(prepared_by)
+    elif start_method == "forkserver":
+        _prepare_forkserver(prepared_by or target.__module__)
     context: Any = multiprocessing.get_context(start_method)
     # The parent-death signal follows the *thread* that forked: a thread that ends earlier must not
     # take the workers along. Under a fork server that thread is the server's only one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from torchrl.envs import GymWrapper
+from torchrl.envs import GymWrapper, gym_backend
 
 _OTHERS: Final = ("stable_baselines3", "isaaclab")  # libraries that have envs which are many in one
 _OURS: Final = ("gymnasium.vector", "gym.vector")
@@ -22,6 +22,14 @@ class GymnasiumEnv(GymWrapper):
 
     To import one that is installed, and otherwise not in use, would be most of a worker's start.
     """
+
+    def _post_init(self) -> None:
+        if gym_backend() is not sys.modules.get(self.get_library_name(self._env)):
+            super()._post_init()
+            return
+        # What that does, without having all that depends on a backend found out once more.
+        for name in ("_reset_output_transform", "_output_transform"):
+            setattr(self, name, getattr(self, name))
 
     @property
     def _is_batched(self) -> bool:

@@ -36,6 +36,18 @@ class Unfit(TypeError):  # noqa: N818 - named after what the value is
     """A value does not fit the entry of a slot."""
 
 
+class Cells(dict[int, list[torch.Tensor]]):
+    """One env's entries, by env and then by bit; made when they are asked for: a worker has one env."""
+
+    def __init__(self, columns: Sequence[torch.Tensor]) -> None:
+        super().__init__()
+        self._columns = columns
+
+    def __missing__(self, env: int) -> list[torch.Tensor]:
+        cells = self[env] = [column[env] for column in self._columns]
+        return cells
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf:
     """One region.
@@ -48,7 +60,7 @@ class Shelf:
 
     node: Node
     columns: Sequence[torch.Tensor]
-    cells: Sequence[Sequence[torch.Tensor]]
+    cells: Cells
 
     @property
     def full(self) -> int:
@@ -147,8 +159,7 @@ def _shelf(node: Node, num_envs: int, memory: torch.Tensor) -> Shelf:
         end = field.offset + field.nbytes * num_envs
         flat = memory[field.offset : end].view(field.dtype)
         columns.append(flat.view(num_envs, *field.shape))
-    cells = [[column[env] for column in columns] for env in range(num_envs)]
-    return Shelf(node=node, columns=columns, cells=cells)
+    return Shelf(node=node, columns=columns, cells=Cells(columns))
 
 
 def _fields(node: Node) -> Iterator[Field]:

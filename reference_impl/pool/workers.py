@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Backend = Literal["multiprocessing", "threading"]
 _LOG: Final = logging.getLogger(__name__)
 _CONSTRUCTION: Final = "construction"
+_PREPARED_BY: Final = "reference_impl.pool.warm"
 _EXIT_S: Final = (
     0.2  # what a process that hung up gets to be seen as gone, so that its exit code is known
 )
@@ -236,7 +237,11 @@ class Workers:
         try:
             if processes:
                 runner = start_process(
-                    serve, (serving,), name=name, start_method=self._start_method
+                    serve,
+                    (serving,),
+                    name=name,
+                    start_method=self._start_method,
+                    prepared_by=_PREPARED_BY,
                 )
                 channel.abandon(theirs)
             else:
