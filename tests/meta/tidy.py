@@ -30,6 +30,7 @@ TORCHRL_ALLOWED = {
         "make_composite_from_td",
         "step_mdp",
         "terminated_or_truncated",
+        "gym_backend",
     },
     "torchrl.data": {
         "Binary",
