@@ -98,9 +98,11 @@ class WrittenCalls:
             if ids is None:
                 return None
             try:
-                for env in line.command_all(ids, operation, write()):
+                lost = line.command_all(ids, operation, write())
+                for env in lost:
                     self._lose(env)
-                if not self._reading and self._read_all(line, ids):
+                # Who is lost answers nothing: then each request has an end of its own.
+                if not lost and not self._reading and self._read_all(line, ids):
                     return collect(None)
             except BaseException:
                 self._state.abandon(ids)
