@@ -24,7 +24,9 @@ BROKEN = frozenset({"fail_transfer", "truncate_transfer", "unrebuildable_item"})
 DEADLY = frozenset({"exit", "signal", "kill", "tear_transfer", "cut_channel"})
 FAULTS = frozenset({"raise", "bad_weights", "bad_reply"}) | BROKEN | DEADLY
 
-MISMATCH = re.compile(r"shape|size|key|missing|unexpected|dtype|\btypes?\b", re.IGNORECASE)
+MISMATCH = re.compile(
+    r"shape|size|key|missing|unexpected|dtype|\btypes?\b|\bspecs?\b", re.IGNORECASE
+)
 OPERATION = re.compile(
     r"step|reset|send|recv|receiv|forward|update|apply|load|construct|creat|start|rollout",
     re.IGNORECASE,
@@ -103,8 +105,11 @@ def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator
     markers = markers_of(history, record.id)
     told = f"{named(report)} raised {error_message(report)}"
     match record.name:
-        case "raise" | "bad_reply" if markers and not any(
-            m in _everything(report) for m in markers
+        case "raise" | "bad_reply" if (
+            markers
+            and not any(m in _everything(report) for m in markers)
+            # Who refuses a reply never comes to what would raise in it.
+            and not (record.name == "bad_reply" and _tells(report))
         ):
             yield _finding(
                 f"{told}: it does not carry the first cause ({markers[0]}); "

@@ -143,6 +143,17 @@ def test_an_error_that_says_what_was_wrong_with_a_reply_passes(message):
     assert texts(judged(recorder, "bad_reply")) == []
 
 
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ("TypeError: 'unpicklable' is not in the specs", 0),
+        ("it did not work", 1),
+    ],
+)
+def test_who_refuses_a_reply_need_not_say_what_would_raise_in_it(message: str, found: int):
+    assert len(raised(f"worker 1, step: {message}", "bad_reply")) == found
+
+
 def test_an_error_that_does_not_say_what_was_wrong_with_a_reply_is_found():
     recorder = struck(marker="")
     recorder.fail(recorder.invoke("step", actions=[1, 2]), "worker 1, step: no", error="TypeError")
