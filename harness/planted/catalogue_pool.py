@@ -173,6 +173,7 @@ POOL: tuple[PlantedBug, ...] = (
         rows=_pool(
             "env_hangs_at_close[]",
             "shutdown_while_a_thread_hangs[]",
+            "shutdown_while_a_neighbour_hangs[exchange=value]",
             "shutdown_while_a_worker_hangs[]",
             "shutdown_while_a_worker_is_stopped[]",
         ),

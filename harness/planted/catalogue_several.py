@@ -85,6 +85,25 @@ SEVERAL: tuple[PlantedBug, ...] = (
         rows=_pool("neighbour_that_stalls_later[exchange=slots]"),
     ),
     PlantedBug(
+        name="round_ends_at_a_failure",
+        backend="harness.planted.several:round_ends_at_a_failure",
+        text="What the neighbours of an env that fails were asked in the same round is forgotten.",
+        caught_by="usable_after",
+        rows=_pool("neighbour_that_fails_in_its_slot[envs_per_worker={2|8}]"),
+    ),
+    PlantedBug(
+        name="env_misnamed",
+        backend="harness.planted.several:env_misnamed",
+        text="An error gives the number of the worker for that of the env.",
+        caught_by="failure_attributed",
+        rows=_pool(
+            "neighbour_fails_at_construction[transport={thread|process}]",
+            "neighbour_that_fails[transport={thread|process}]",
+            "neighbours_of_a_killed_env[exchange={value|slots}]",
+            "results_beside_a_killed_worker[exchange={value|slots}]",
+        ),
+    ),
+    PlantedBug(
         name="one_answer_a_ring",
         backend="harness.planted.several:one_answer_a_ring",
         text="A worker that was rung for several slots answers the first, and sleeps again.",

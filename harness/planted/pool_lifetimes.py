@@ -156,7 +156,7 @@ construction_cause_lost = planted(
 construction_abandoned = planted(
     "construction_abandoned", replacing(env_pool, "Workers", _AbandonedWorkers)
 )
-close_waits = planted("close_waits", employing(_Waiting))
+close_waits = planted("close_waits", employing(_Waiting), envs_per_worker=frozenset({1, 2}))
 finalizer_lost = planted("finalizer_lost", _FinalizerLost)
 close_refused_in_flight = planted("close_refused_in_flight", _CloseRefusedInFlight)
 exit_code_raised = planted("exit_code_raised", _ExitCodeRaised)

@@ -18,19 +18,24 @@ from reference_impl.pool.conversation import Conversation
 from reference_impl.pool.messages import Built, Call, Done, Operation
 from reference_impl.pool.options import Options
 from reference_impl.pool.restarts import RestartingConversation, Restarts
+from reference_impl.pool.slot_wires import Wire
+from reference_impl.pool.slots import Slots
 from reference_impl.pool.state import Lost
 from reference_impl.pool.worker import Serving
 from reference_impl.pool.worker_slot import WorkerSlot, WorkerSlots
 from reference_impl.pool.workers import Worker
 
-_by_value = partial(
+_in_either = partial(
     planted, transport=frozenset({"process"}), envs_per_worker=frozenset({1, 2, 3, 8})
 )
+_by_value = partial(_in_either, exchange=frozenset({"value"}))
+_EVERYWHERE = frozenset({"thread", "process"})
+_IN_SLOTS = frozenset({"slots", "auto"})
 
 
 def _in_slots(name: str, wrong: type[WorkerSlots]) -> Backend:
     pool = replacing(worker_slot, "WorkerSlots", wrong)
-    return _by_value(name, pool, exchange=frozenset({"slots", "auto"}))
+    return _in_either(name, pool, exchange=_IN_SLOTS)
 
 
 _answer = worker._answer  # noqa: SLF001 - where some of the bugs would be
@@ -133,6 +138,20 @@ class _SeededAlike(Restarts):
         return self._latest[1]
 
 
+_told = WorkerError.__str__
+
+
+def _misnaming(error: WorkerError) -> str:
+    """What an error says, with the worker's number for the env's."""
+    return _told(error).replace(f"of env {error.env}", f"of env {error.worker}", 1)
+
+
+class _EnvMisnamed(AsyncEnvPool):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        WorkerError.__str__ = _misnaming  # type: ignore[method-assign]  # in the process of this cell
+        super().__init__(*args, **kwargs)
+
+
 def _restarting(
     replaces: type[Restarts] = Restarts,
     talks: type[RestartingConversation] = RestartingConversation,
@@ -154,6 +173,23 @@ class _RungAtTheEnd(WorkerSlots):
     def tell(self, slot: WorkerSlot) -> None:  # noqa: ARG002 - whoever it is
         """Ring once there is nothing more to do."""
         self._unsaid = True
+
+
+class _EndingSlot(WorkerSlot):
+    beside: Sequence[WorkerSlot]
+
+    def put_aside(self) -> None:
+        """Take all commands of the worker for done."""
+        for slot in self.beside:
+            WorkerSlot.put_aside(slot)
+
+
+class _RoundEndsAtAFailure(WorkerSlots):
+    def __init__(self, slots: Slots, wire: Wire, end: channel.End, *, strict: bool) -> None:
+        super().__init__(slots, wire, end, strict=strict)
+        for slot in self._members:
+            slot.__class__ = _EndingSlot
+            slot.__dict__["beside"] = self._members
 
 
 class _OneARing(WorkerSlots):
@@ -187,4 +223,8 @@ neighbours_uncut = _by_value("neighbours_uncut", _restarting(talks=_NeighboursUn
 params_of_the_first = _by_value("params_of_the_first", _restarting(_FirstParams))
 neighbours_seeded_alike = _by_value("neighbours_seeded_alike", _restarting(_SeededAlike))
 rung_at_the_end = _in_slots("rung_at_the_end", _RungAtTheEnd)
+round_ends_at_a_failure = _in_slots("round_ends_at_a_failure", _RoundEndsAtAFailure)
+env_misnamed = _in_either(
+    "env_misnamed", _EnvMisnamed, exchange=_IN_SLOTS | {"value"}, transport=_EVERYWHERE
+)
 one_answer_a_ring = _in_slots("one_answer_a_ring", _OneARing)
