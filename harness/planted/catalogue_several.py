@@ -8,7 +8,7 @@ from harness.model.planted import PlantedBug
 from harness.planted.rows import rows
 
 _pool = partial(rows, "pool")
-_RESTARTED = _pool("restarted_with_its_neighbours[exchange=value]")
+_RESTARTED = _pool("restarted_with_its_neighbours[exchange={value|slots}]")
 
 SEVERAL: tuple[PlantedBug, ...] = (
     PlantedBug(
@@ -17,7 +17,7 @@ SEVERAL: tuple[PlantedBug, ...] = (
         text="Whichever env of a worker is asked, one and the same answers.",
         caught_by="routing",
         rows=_pool(
-            "several_envs_a_worker[envs_per_worker={2|8},transport=process]",
+            "several_envs_a_worker[envs_per_worker={2|8},transport={thread|process}]",
             "neighbours_reset_by_turns[exchange=value]",
         ),
     ),
@@ -47,14 +47,14 @@ SEVERAL: tuple[PlantedBug, ...] = (
         backend="harness.planted.several:neighbours_reset_along",
         text="A partial reset restarts all envs of the workers that it reaches.",
         caught_by="reset_mask",
-        rows=_pool("neighbours_reset_by_turns[exchange=value]"),
+        rows=_pool("neighbours_reset_by_turns[exchange={value|slots}]"),
     ),
     PlantedBug(
         name="neighbours_changed_along",
         backend="harness.planted.several:neighbours_changed_along",
         text="New parameters of one env are given to all envs of its worker.",
         caught_by="params_applied",
-        rows=_pool("params_of_neighbours[exchange=value]"),
+        rows=_pool("params_of_neighbours[exchange={value|slots}]"),
     ),
     PlantedBug(
         name="neighbours_uncut",

@@ -25,28 +25,24 @@ from reference_impl.pool.worker import Serving
 from reference_impl.pool.worker_slot import WorkerSlot, WorkerSlots
 from reference_impl.pool.workers import Worker
 
-_in_either = partial(
-    planted, transport=frozenset({"process"}), envs_per_worker=frozenset({1, 2, 3, 8})
-)
-_by_value = partial(_in_either, exchange=frozenset({"value"}))
-_EVERYWHERE = frozenset({"thread", "process"})
 _IN_SLOTS = frozenset({"slots", "auto"})
+_shared = partial(planted, envs_per_worker=frozenset({1, 2, 3, 8}))
+_in_processes = partial(_shared, transport=frozenset({"process"}))
+_in_either = partial(_in_processes, exchange=_IN_SLOTS | {"value"})
 
 
 def _in_slots(name: str, wrong: type[WorkerSlots]) -> Backend:
     pool = replacing(worker_slot, "WorkerSlots", wrong)
-    return _in_either(name, pool, exchange=_IN_SLOTS)
+    return _in_processes(name, pool, exchange=_IN_SLOTS)
 
 
 _answer = worker._answer  # noqa: SLF001 - where some of the bugs would be
-_asked_first: list[Controls] = []  # of the worker process
+_asked_first: dict[int, Controls] = {}  # by worker
 
 
 def _answer_by_the_first(controls: Controls, serving: Serving, call: Call) -> None:
     """Have the env answer that was the first to be asked anything."""
-    if not _asked_first:
-        _asked_first.append(controls)
-    _answer(_asked_first[0], serving, call)
+    _answer(_asked_first.setdefault(id(serving), controls), serving, call)
 
 
 _held_back: list[Done] = []  # of the worker process
@@ -207,24 +203,22 @@ class _OneARing(WorkerSlots):
         return found
 
 
-first_answers_for_all = _by_value(
+first_answers_for_all = _shared(
     "first_answers_for_all", replacing(worker, "_answer", _answer_by_the_first)
 )
-neighbours_waited_for = _by_value(
+neighbours_waited_for = _in_processes(
     "neighbours_waited_for", replacing(worker, "_answer", _answer_at_the_end)
 )
-failing_env_ends_its_worker = _by_value(
+failing_env_ends_its_worker = _in_processes(
     "failing_env_ends_its_worker", replacing(worker, "_answer", _answer_or_end)
 )
-first_env_lost = _by_value("first_env_lost", talking(_FirstEnvLost))
-neighbours_reset_along = _by_value("neighbours_reset_along", _NeighboursReset)
-neighbours_changed_along = _by_value("neighbours_changed_along", _NeighboursChanged)
-neighbours_uncut = _by_value("neighbours_uncut", _restarting(talks=_NeighboursUncut))
-params_of_the_first = _by_value("params_of_the_first", _restarting(_FirstParams))
-neighbours_seeded_alike = _by_value("neighbours_seeded_alike", _restarting(_SeededAlike))
+first_env_lost = _in_processes("first_env_lost", talking(_FirstEnvLost))
+neighbours_reset_along = _in_either("neighbours_reset_along", _NeighboursReset)
+neighbours_changed_along = _in_either("neighbours_changed_along", _NeighboursChanged)
+neighbours_uncut = _in_either("neighbours_uncut", _restarting(talks=_NeighboursUncut))
+params_of_the_first = _in_either("params_of_the_first", _restarting(_FirstParams))
+neighbours_seeded_alike = _in_either("neighbours_seeded_alike", _restarting(_SeededAlike))
 rung_at_the_end = _in_slots("rung_at_the_end", _RungAtTheEnd)
 round_ends_at_a_failure = _in_slots("round_ends_at_a_failure", _RoundEndsAtAFailure)
-env_misnamed = _in_either(
-    "env_misnamed", _EnvMisnamed, exchange=_IN_SLOTS | {"value"}, transport=_EVERYWHERE
-)
+env_misnamed = _shared("env_misnamed", _EnvMisnamed, exchange=_IN_SLOTS | {"value"})
 one_answer_a_ring = _in_slots("one_answer_a_ring", _OneARing)
