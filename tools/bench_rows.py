@@ -85,9 +85,31 @@ def all_rows() -> list[Row]:
                     one_cpu=one_cpu,
                 ),
             ]
+    rows += _shared()
     rows += [row for num in (4, 16) for row in _leased(num)]
     rows += [_native(num) for num in (4, 16)]
     return [*rows, *_others(), *_lives(), *_switches()]
+
+
+def _shared() -> list[Row]:
+    numbers, name = [envs.Numbers] * 16, "step, 16 numpy envs, 8 a worker"
+    side = partial(ours, numbers, envs_per_worker=8)
+    return [
+        Row(
+            name=f"{name}, to the bare loop with 8 a worker",
+            ours=side,
+            peer=partial(BareLoop, numbers, 8),
+            bound=1.3,
+            wants="at most",
+        ),
+        Row(
+            name=f"{name}, to gymnasium",
+            ours=side,
+            peer=partial(GymnasiumSide, numbers),
+            bound=3.0,
+            wants="at least",
+        ),
+    ]
 
 
 def _leased(num: int) -> list[Row]:

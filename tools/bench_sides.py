@@ -115,10 +115,11 @@ class LeasedSide:
 class BareLoop:
     """The least that it takes: an eventfd each way, shared memory, and the tensordicts to return."""
 
-    def __init__(self, makers: Makers) -> None:
+    def __init__(self, makers: Makers, envs_per_worker: int = 1) -> None:
         self._num = len(makers)
-        self._asked = [os.eventfd(0) for _ in makers]
-        self._answered = [os.eventfd(0) for _ in makers]
+        firsts = range(0, self._num, envs_per_worker)
+        self._asked = [os.eventfd(0) for _ in firsts]
+        self._answered = [os.eventfd(0) for _ in firsts]
         env = makers[0]()
         space = env.observation_space
         assert isinstance(space, gymnasium.spaces.Box)
@@ -137,33 +138,41 @@ class BareLoop:
                 (64 + width, space.shape, _DTYPES[space.dtype.str]),
             )
         ]
-        self._pids = [self._fork(i, maker) for i, maker in enumerate(makers)]
+        self._pids = [
+            self._fork(worker, first, makers[first : first + envs_per_worker])
+            for worker, first in enumerate(firsts)
+        ]
         self._action = torch.zeros(self._num, 1)
         self._root = TensorDict({}, batch_size=[self._num])
         self._size = self._root.batch_size
 
-    def _fork(self, index: int, maker: Callable[[], Any]) -> int:
+    def _fork(self, worker: int, first: int, makers: Makers) -> int:
         pid = os.fork()  # noqa: TID251 - nothing else is as bare
         if pid:
             return pid
         try:
-            self._work(index, maker())
+            self._work(worker, first, [maker() for maker in makers])
         finally:
             os._exit(0)
 
-    def _work(self, index: int, env: Any) -> None:
+    def _work(self, worker: int, first: int, envs: Sequence[Any]) -> None:
         torch.set_num_threads(1)
-        action, reward, flags, shown, root = (column[index].numpy() for column in self._columns)
-        asked, answered = self._asked[index], self._answered[index]
-        env.reset()
+        mine = [
+            (env, *(column[first + i].numpy() for column in self._columns))
+            for i, env in enumerate(envs)
+        ]
+        asked, answered = self._asked[worker], self._answered[worker]
+        for env in envs:
+            env.reset()
         while True:
             os.read(asked, 8)
-            observation, value, terminated, truncated, _ = env.step(action.copy())
-            shown[...] = observation
-            reward[0] = value
-            over = terminated or truncated
-            flags[:] = over, terminated, truncated
-            root[...] = env.reset()[0] if over else observation
+            for env, action, reward, flags, shown, root in mine:
+                observation, value, terminated, truncated, _ = env.step(action.copy())
+                shown[...] = observation
+                reward[0] = value
+                over = terminated or truncated
+                flags[:] = over, terminated, truncated
+                root[...] = env.reset()[0] if over else observation
             os.write(answered, _ONE)
 
     def step(self) -> object:
