@@ -188,6 +188,30 @@ def test_what_an_env_answered_before_its_neighbour_lost_the_worker_counts(restar
     assert shown(root) == [[1, 1, 0], [2, 1, 1]]
 
 
+@only_processes
+def test_many_losses_cost_no_env_anything_but_the_step_that_its_own_worker_held(restarting):
+    plans = [Behaviour(length=1000) for _ in range(5)]
+    plans[3] = Behaviour(length=1000, kill_in_steps=(4,))
+    pool = restarting(*plans, max_restarts=100)
+    root = act(pool.reset())
+    cuts = [0] * 5
+    for step in range(40):
+        if step % 9 == 8:
+            lose(pool, 0)
+        before = shown(root)
+        stepped, root = pool.step_and_maybe_reset(act(root))
+        for env, truncated in enumerate(stepped["next", "truncated"].flatten().tolist()):
+            cuts[env] += truncated
+            tag, episode, at = before[env]
+            assert shown(stepped["next"])[env] == [tag, episode, at + (not truncated)]
+            assert not truncated or shown(root)[env] == [tag, 1, 0]
+    assert cuts[0] == cuts[1] == 4
+    assert cuts[3] > 5
+    assert cuts[3] - cuts[2] in (0, 1)  # of the last loss it would tell in its next step
+    assert cuts[4] == 0
+    assert pool.stats()["restarts"] == (4, 4, cuts[3], cuts[3], 0)
+
+
 def test_what_several_envs_of_a_lost_worker_were_asked_is_answered_in_any_order_of_asking(
     restarting,
 ):
