@@ -13,6 +13,7 @@ import enum
 import faulthandler
 import json
 import os
+import pickle
 import random
 import signal
 import sys
@@ -21,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import psutil
 import torch
@@ -32,7 +33,7 @@ from harness.ports.clock import Deadline, now_ns, pause
 from reference_impl.core.errors import WorkerError
 from reference_impl.pool import AsyncEnvPool
 from tools.restart_envs import Demand, StampedEnv
-from tools.restart_records import Entry, Fate, Records, Step, problems
+from tools.restart_records import Done, Entry, Fate, Records, Step, problems
 
 ENVS: Final = 4
 HORIZON: Final = 12
@@ -46,6 +47,10 @@ RUN_S_MAX: Final = (
 STOPPED_S: Final = 0.02  # how long the others are waited for while one is stopped
 SETTLE_S: Final = 10.0
 GROWTH_MIB_MAX: Final = 24.0
+MEMORY: Final = "memory in MiB"
+JOURNAL: Final = "journal"
+STEPS: Final = "steps"
+PROBLEMS_MAX: Final = 20  # that are told
 
 
 class Trouble(enum.Enum):
@@ -80,8 +85,9 @@ KILLS: Final = frozenset(
 class Run:
     """One pool, and what it did so far."""
 
-    def __init__(self, pool: AsyncEnvPool, seed: int) -> None:
+    def __init__(self, pool: AsyncEnvPool, seed: int, log: BinaryIO) -> None:
         self._pool = pool
+        self._log = log  # of steps: in memory they would be taken for a leak
         self._draw = random.Random(seed)
         self._next_id = 1
         self._killed: set[int] = set()  # and not yet found out
@@ -129,13 +135,13 @@ class Run:
             self._in_parts(steps, td, trouble, victim, pids)
         else:
             self._at_once(steps, td, victim)
+        pickle.dump(steps, self._log)
 
     def _asked(self) -> list[Step]:
         steps = [
             Step(id=self._next_id + env, env=env, before=self._shown[env]) for env in range(ENVS)
         ]
         self._next_id += ENVS
-        self.records.steps += steps
         return steps
 
     def _td(self, steps: Sequence[Step], demand: int, victim: int) -> TensorDict:
@@ -217,6 +223,17 @@ class Run:
         self._shown = [decode(row) for row in root["observation"].tolist()]
         self._killed.clear()
 
+    def told(self) -> dict[str, Any]:
+        """What befell the envs, and what became of their steps, as counts."""
+        records = self.records
+        return {
+            "longest_call_s": round(self.longest_s, 3),
+            "troubles": dict(self.troubles),
+            "fates": dict(Counter(step.fate.value for step in records.steps)),
+            "carried_out": sum(entry.done is Done.STEPPED for entry in records.journal),
+            "restarts": list(records.restarts),
+        }
+
     def _timed(self, call: Callable[..., Any], *args: Any) -> Any:
         began = now_ns()
         try:
@@ -244,38 +261,26 @@ def run(
     """
     began = now_ns()
     with tempfile.TemporaryDirectory(prefix="long-restarts-") as folder:
-        journal = str(Path(folder, "journal"))
-        makers = [partial(StampedEnv, env, journal, HORIZON) for env in range(ENVS)]
+        journal = Path(folder, JOURNAL)
+        makers = [partial(StampedEnv, env, str(journal), HORIZON) for env in range(ENVS)]
         options = {"exchange": exchange, "start_method": start_method}
         make_pool(makers[:1], **options).close()  # what starts once stays
-        Path(journal).unlink(missing_ok=True)
-        at_first = _count()
+        journal.unlink(missing_ok=True)
+        counts = {"first": _count()}
+        restarting = {"on_worker_failure": "restart", "max_restarts": RESTARTS_MAX}
+        pool = make_pool(makers, restart_backoff=0.001, **restarting, **options)
         faulthandler.dump_traceback_later(RUN_S_MAX[0] + RUN_S_MAX[1] * steps, exit=True)
-        pool = make_pool(
-            makers,
-            on_worker_failure="restart",
-            max_restarts=RESTARTS_MAX,
-            restart_backoff=0.001,
-            **options,
-        )
         try:
-            going = Run(pool, seed)
-            going.once_each()  # a forked worker that comes later inherits more
-            going.go_on(steps // 4)
-            going.go_on(2, calmly=True)
-            before = _count()
-            going.go_on(steps - steps // 4)
-            going.go_on(2, calmly=True)
-            after, grown = _settled(before)
-            told = pool.stats()
+            with Path(folder, STEPS).open("wb") as log:
+                going = Run(pool, seed, log)
+                grown = _stepped(going, steps, counts)
         finally:
             pool.close()
             faulthandler.cancel_dump_traceback_later()
-        at_last, left = _settled(at_first)
-        records = going.records
-        records.restarts = told["restarts"]
-        records.journal = [Entry.of(line) for line in Path(journal).read_text().splitlines()]
-    found = problems(records, HORIZON)
+        counts["closed"], left = _settled(counts["first"] | {MEMORY: counts["end"][MEMORY]})
+        _read_up(going.records, Path(folder))
+    going.records.restarts = pool.stats()["restarts"]
+    found = problems(going.records, HORIZON)
     found += [f"while it ran: {each}" for each in grown]
     found += [f"after it was closed: {each}" for each in left]
     if going.longest_s > CALL_S_MAX:
@@ -285,16 +290,33 @@ def run(
         "exchange": pool.resolved_exchange,
         "steps": steps,
         "seconds": round((now_ns() - began) / 1e9, 1),
-        "longest_call_s": round(going.longest_s, 3),
-        "troubles": dict(going.troubles),
-        "fates": dict(Counter(step.fate.value for step in records.steps)),
-        "carried_out": sum(entry.done.value == "stepped" for entry in records.journal),
-        "restarts": list(records.restarts),
-        "replies_dropped": told["replies_dropped"],
-        "counts": {"first": at_first, "quarter": before, "end": after, "closed": at_last},
-        "problems": found[:20],
+        **going.told(),
+        "replies_dropped": pool.stats()["replies_dropped"],
+        "counts": counts,
+        "problems": found[:PROBLEMS_MAX],
         "problems_in_all": len(found),
     }
+
+
+def _read_up(records: Records, folder: Path) -> None:
+    """Put on record what lies in files."""
+    lines = (folder / JOURNAL).read_text().splitlines()
+    records.journal = [Entry.of(line) for line in lines]
+    with (folder / STEPS).open("rb") as log:
+        while log.peek():
+            records.steps += pickle.load(log)
+
+
+def _stepped(going: Run, steps: int, counts: dict[str, dict[str, float]]) -> list[str]:
+    """Step so often, and count after a quarter and at the end; return what has grown meanwhile."""
+    going.once_each()  # a forked worker that comes later inherits more
+    going.go_on(steps // 4)
+    going.go_on(2, calmly=True)
+    counts["quarter"] = _count()
+    going.go_on(steps - steps // 4)
+    going.go_on(2, calmly=True)
+    counts["end"], grown = _settled(counts["quarter"])
+    return grown
 
 
 def _entries(shown: Observation) -> list[int]:
@@ -321,7 +343,7 @@ def _count() -> dict[str, float]:
         "descriptors": me.num_fds(),
         "descriptors of children": sum(fds),
         "names in /dev/shm": len(os.listdir("/dev/shm")),
-        "memory in MiB": round(me.memory_info().rss / 2**20, 1),
+        MEMORY: round(me.memory_info().rss / 2**20, 1),
     }
 
 
@@ -340,7 +362,7 @@ def _settled(before: dict[str, float]) -> tuple[dict[str, float], list[str]]:
         grown = [
             f"{name}: {after[name]} instead of {before[name]}"
             for name in before
-            if after[name] > before[name] + GROWTH_MIB_MAX * (name == "memory in MiB")
+            if after[name] > before[name] + GROWTH_MIB_MAX * (name == MEMORY)
         ]
         if not grown or deadline.expired:
             return after, grown
