@@ -28,6 +28,7 @@ import psutil
 import torch
 from tensordict import TensorDict
 
+from harness.engine import linux
 from harness.model.probe import Observation, decode
 from harness.ports.clock import Deadline, now_ns, pause
 from reference_impl.core.errors import WorkerError
@@ -47,6 +48,7 @@ RUN_S_MAX: Final = (
 STOPPED_S: Final = 0.02  # how long the others are waited for while one is stopped
 SETTLE_S: Final = 10.0
 GROWTH_MIB_MAX: Final = 24.0
+_shm_is_ours = False  # else names there may be anybody's, and are not judged
 MEMORY: Final = "memory in MiB"
 JOURNAL: Final = "journal"
 STEPS: Final = "steps"
@@ -342,7 +344,7 @@ def _count() -> dict[str, float]:
         "threads": me.num_threads(),
         "descriptors": me.num_fds(),
         "descriptors of children": sum(fds),
-        "names in /dev/shm": len(os.listdir("/dev/shm")),
+        "names in /dev/shm": len(os.listdir("/dev/shm")) if _shm_is_ours else 0,
         MEMORY: round(me.memory_info().rss / 2**20, 1),
     }
 
@@ -377,6 +379,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--exchange", choices=("shm", "queue", "both"), default="both")
     parser.add_argument("--start-method", default="fork")
     options = parser.parse_args(argv)
+    global _shm_is_ours
+    _shm_is_ours = linux.private_shared_memory()
     well = True
     for exchange in ("shm", "queue") if options.exchange == "both" else (options.exchange,):
         told = run(options.steps, options.seed, exchange, start_method=options.start_method)

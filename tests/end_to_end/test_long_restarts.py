@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -13,6 +16,7 @@ from harness.planted import params
 from harness.planted.restarts import LostStepRepeated
 from reference_impl.pool import AsyncEnvPool
 from reference_impl.pool.workers import Workers
+from tests.end_to_end.command import BOUND_S, ROOT
 from tools import long_restarts
 from tools.restart_records import Done, Entry, Fate, Records, Step, problems
 
@@ -24,8 +28,20 @@ OLD, NEW = 100, 101  # incarnations
 @pytest.mark.slow
 @pytest.mark.parametrize("exchange", ["shm", "queue"])
 def test_nothing_is_lost_but_what_killed_workers_held_and_nothing_is_left(exchange):
-    told = long_restarts.run(STEPS, 3, exchange)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "tools.long_restarts", str(STEPS)),
+            *("--seed", "3", "--exchange", exchange),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=BOUND_S,
+        check=False,
+    )
+    told = json.loads(done.stdout)
     assert told["problems"] == []
+    assert done.returncode == 0, done.stderr
     assert told["exchange"] == exchange
     assert set(told["troubles"]) == {each.value for each in long_restarts.Trouble}
     fates = told["fates"]
@@ -35,7 +51,7 @@ def test_nothing_is_lost_but_what_killed_workers_held_and_nothing_is_left(exchan
 
 
 class _Kept(Workers):
-    kept: list[Any] = []  # noqa: RUF012 - as long as this process
+    kept: ClassVar[list[Any]] = []
 
     def replace(self, index, *args):
         """Replace it, and keep what the old one was run by."""
@@ -57,11 +73,14 @@ class _Unreleased:
 
 
 class _CutsUnasked(AsyncEnvPool):
-    """Replaces a worker now and then, which nobody has killed."""
+    """Replaces a worker, once, which nobody has killed."""
+
+    replaced = False
 
     def async_step_and_maybe_reset_recv(self, *args, **kwargs):
         came = super().async_step_and_maybe_reset_recv(*args, **kwargs)
-        if not self.stats()["busy"]:
+        if not (self.replaced or self.stats()["busy"]):
+            self.replaced = True
             with self._talk._changed:
                 self._talk._lose(0)
         return came
