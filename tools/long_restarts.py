@@ -47,7 +47,7 @@ RUN_S_MAX: Final = (
 )  # in all, and for each step; then stacks are printed and the run ends
 STOPPED_S: Final = 0.02  # how long the others are waited for while one is stopped
 SETTLE_S: Final = 10.0
-GROWTH_MIB_MAX: Final = 24.0
+GROWTH_MIB_MAX: Final = 8.0
 _shm_is_ours = False  # else names there may be anybody's, and are not judged
 MEMORY: Final = "memory in MiB"
 JOURNAL: Final = "journal"
