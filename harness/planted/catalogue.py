@@ -9,6 +9,7 @@ from harness.planted import resources_catalogue
 from harness.planted.catalogue_params import PARAMS
 from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
+from harness.planted.catalogue_restarts import RESTARTS
 from harness.planted.catalogue_rows import ALSO_SHOWN, PLANTED_ROWS
 from harness.planted.catalogue_several import SEVERAL
 from harness.planted.catalogue_switches import SWITCHES
@@ -22,7 +23,6 @@ from harness.planted.catalogue_transfers import (
     TRANSFERS,
 )
 from harness.planted.exit_bugs import EXIT_BUGS
-from harness.planted.restarts import RESTARTS
 from harness.planted.slots_catalogue import SLOT_BUGS
 from harness.planted.spec_catalogue import (
     SPEC_BUGS,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.model.planted import PlantedBug
-from harness.planted.rows import rows
 from harness.planted.variants import planted
 from reference_impl.pool import AsyncEnvPool
 from reference_impl.pool.conversation import Conversation
@@ -34,18 +32,3 @@ class LostStepRepeated(AsyncEnvPool):
 
 
 lost_step_repeated = planted("lost_step_repeated", LostStepRepeated)
-
-RESTARTS: tuple[PlantedBug, ...] = (
-    PlantedBug(
-        name="lost_step_repeated",
-        backend="harness.planted.restarts:lost_step_repeated",
-        text="A step that was lost with its worker is carried out once more by the new one.",
-        caught_by="episode_model",
-        rows=rows(
-            "pool",
-            "restarted_among_sends[]",
-            "restarted_while_idle[exchange=value]",
-            "restarted_worker[exchange=value]",
-        ),
-    ),
-)
