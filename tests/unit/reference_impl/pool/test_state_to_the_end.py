@@ -148,6 +148,6 @@ class CoreMachine(LedgerMachine):
 
 
 CoreMachine.TestCase.settings = settings(
-    max_examples=100, stateful_step_count=40, deadline=None, derandomize=True, database=None
+    max_examples=200, stateful_step_count=40, deadline=None, derandomize=True, database=None
 )
 TestLedger = CoreMachine.TestCase
