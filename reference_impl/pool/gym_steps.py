@@ -14,7 +14,7 @@ from torchrl.envs import GymWrapper
 from reference_impl.pool.gym_envs import GymnasiumEnv
 from reference_impl.pool.layout import Field
 from reference_impl.pool.messages import CODES, Operation
-from reference_impl.pool.slots import OPERATION
+from reference_impl.pool.slots import ANSWERED, FOLLOWING, OPERATION, REQUEST, ROOT
 
 if TYPE_CHECKING:
     from torchrl.envs import EnvBase
@@ -56,7 +56,7 @@ class GymSteps:
 
     def __init__(self, env: Any, slots: Slots, index: int, *, discrete: bool) -> None:
         self._env = env
-        self._slots, self._index = slots, index
+        self._head = slots.head(index)
         (self._key,) = _SHOWN & set(slots.layout.root.entries)
         self._action = _cell(slots.given, index, "action")
         self._one_hot = discrete and self._action.ndim > 0
@@ -72,7 +72,8 @@ class GymSteps:
 
     def stepped(self) -> bool:
         """Carry out the step in the slot and write its answer; False: it is none of those here."""
-        code = self._slots.word(self._index, OPERATION)
+        head = self._head
+        code = head[OPERATION]
         if code not in _STEPS:
             self._flags = None
             return False
@@ -87,13 +88,15 @@ class GymSteps:
                 cell[...] = flag
         bits, root_bits = self._bits
         if not over or code != _AND_RESET:
-            self._slots.answer(self._index, bits, 0)
-            return True
-        observation, _ = self._env.reset()
-        self._root_shown[...] = observation
-        for cell in self._root_done:
-            cell[...] = False
-        self._slots.answer(self._index, bits, root_bits)
+            root_bits = 0
+        else:
+            observation, _ = self._env.reset()
+            self._root_shown[...] = observation
+            for cell in self._root_done:
+                cell[...] = False
+        head[FOLLOWING] = bits
+        head[ROOT] = root_bits
+        head[ANSWERED] = head[REQUEST]  # last, as in `Slots.answer`
         return True
 
     def _taken(self) -> Any:

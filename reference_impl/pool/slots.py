@@ -111,6 +111,10 @@ class Slots:
         """Return a word of an env's header."""
         return self._header[env * WORDS + which]
 
+    def head(self, env: int) -> memoryview:
+        """Return the words of an env's header, to read and to write."""
+        return self._header[env * WORDS : (env + 1) * WORDS]
+
     def words(self, which: int) -> list[int]:
         """Return a word of the headers of all envs."""
         return self._header[which::WORDS].tolist()

@@ -130,6 +130,7 @@ class WorkerSlot:
 
     def __init__(self, slots: Slots, env: int, place: int, *, strict: bool) -> None:
         self._slots = slots
+        self._head = slots.head(env)
         self._env = env
         self.place: Final = place
         self._strict = strict
@@ -140,12 +141,12 @@ class WorkerSlot:
     @property
     def request(self) -> int:
         """The request of the last command."""
-        return self._slots.word(self._env, REQUEST)
+        return self._head[REQUEST]
 
     @property
     def together(self) -> bool:
         """Whether the last command was one for all envs, whose answers are waited for together."""
-        return bool(self._slots.word(self._env, TOGETHER))
+        return bool(self._head[TOGETHER])
 
     def asked(self) -> bool:
         """Return whether there is a command that was not taken yet, and take it."""
@@ -161,7 +162,7 @@ class WorkerSlot:
 
     def _is_new(self, request: int) -> bool:
         # A ring may come late, when its command was seen in the header and carried out already.
-        return request not in (self._last, self._slots.word(self._env, ANSWERED))
+        return request not in (self._last, self._head[ANSWERED])
 
     def put_aside(self) -> None:
         """Take the last command for done: its answer goes by value."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import resource
@@ -144,10 +145,10 @@ def test_a_fork_server_imports_what_its_workers_run_and_what_its_owner_has(monke
 
 @pytest.mark.parametrize("start_method", ["fork", "forkserver"])
 def test_what_prepares_workers_is_imported_where_they_are_forked_from(monkeypatch, start_method):
-    named = []
+    named: list[str] = []
     monkeypatch.setattr(ownership, "_forkserver_prepared", False)
     monkeypatch.setattr(multiprocessing, "set_forkserver_preload", named.extend)
-    monkeypatch.setattr(ownership.importlib, "import_module", named.append)
+    monkeypatch.setattr(importlib, "import_module", named.append)
     monkeypatch.setattr(ownership, "_have_room_for_pipes", lambda: 1 / 0)  # nothing is started
     with pytest.raises(ZeroDivisionError):
         start_process(leave, (3,), name="worker", start_method=start_method, prepared_by="json")

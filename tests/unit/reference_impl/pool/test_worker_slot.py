@@ -89,15 +89,16 @@ def test_a_command_that_was_answered_is_not_new_when_its_ring_comes_late(pair):
 @pytest.mark.parametrize("reads", [1, 2, 3, 4])
 def test_a_command_that_is_written_while_it_is_looked_for_is_taken_once(pair, monkeypatch, reads):
     # The bell of everyone wakes who has nothing to do, and the owner may write just then.
-    word, count = pair.slot._slots.word, itertools.count(1)
+    head, count = pair.slot._head, itertools.count(1)
 
-    def word_and_once_a_command(env, which):
-        found = word(env, which)
-        if next(count) == reads:
-            pair.command(1)
-        return found
+    class CommandedInBetween:
+        def __getitem__(self, which):
+            found = head[which]
+            if next(count) == reads:
+                pair.command(1)
+            return found
 
-    monkeypatch.setattr(pair.slot._slots, "word", word_and_once_a_command)
+    monkeypatch.setattr(pair.slot, "_head", CommandedInBetween())
     looks = [pair.slot.asked() for _ in range(4)]  # each after a ring
     assert looks.count(True) == 1
 
