@@ -28,3 +28,9 @@ if "gymnasium" in sys.modules:  # else envs are not of it
     _env.specs.clone()
     _env.reset()
     _env.close()
+
+    # torchrl keeps an error of one of these imports, and with its traceback all that whoever caused
+    # them works on: the first pool would never be collected.
+    _error = getattr(sys.modules.get("torchrl.envs.libs.utils"), "IMPORT_ERROR", None)
+    if _error is not None:
+        _error.__traceback__ = None

@@ -26,3 +26,21 @@ def test_a_gymnasium_env_imports_nothing_more_and_nothing_was_drawn():
         [sys.executable, "-c", _FRESH], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+_KEPT = """
+import weakref, gymnasium
+from reference_impl.core.errors import Closed
+def first():
+    held = Closed()
+    import reference_impl.pool.warm
+    return weakref.ref(held)
+print(first()())
+"""
+
+
+def test_whoever_imports_it_first_is_not_kept():
+    done = subprocess.run(
+        [sys.executable, "-c", _KEPT], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout.strip(), done.returncode) == ("None", 0), done.stderr
