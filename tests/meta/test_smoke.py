@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 
 from harness.engine.loading import find, load
@@ -10,7 +11,9 @@ from harness.planted.catalogue import PLANTED
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 CHOSEN = read(SCENARIOS / "smoke.toml")
-SECONDS_MAX = 60.0  # of one backend that is well, one cell at a time: minutes for all of them
+SECONDS_MAX = (
+    60.0  # a component, of one backend that is well, one cell at a time: minutes for all of them
+)
 AGAIN = "take the smoke.toml that `harness selftest` leaves in its run's directory"
 
 
@@ -31,4 +34,7 @@ def test_each_row_catches_the_bugs_that_it_stands_for():
 
 
 def test_the_selection_is_quick():
-    assert sum(each.seconds for each in CHOSEN) < SECONDS_MAX
+    seconds: dict[str, float] = defaultdict(float)
+    for each in CHOSEN:
+        seconds[each.row.split("/")[0]] += each.seconds
+    assert max(seconds.values()) < SECONDS_MAX, seconds
