@@ -19,7 +19,7 @@ from harness.ports.backend import Backend
 from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import WorkerError
-from reference_impl.weights import MultiProcessWeightSyncScheme, packing, scheme, sender
+from reference_impl.weights import MultiProcessWeightSyncScheme, packing, sender, worker_calls
 from reference_impl.weights.conversation import Conversation
 from reference_impl.weights.errors import AnswerTimeout
 from reference_impl.weights.messages import Ack, Answer, LoadWeights
@@ -59,9 +59,10 @@ class _Unlocked(Target):
 
 
 class _SharingScheme(MultiProcessWeightSyncScheme):
-    def init_on_sender(self, *, model: nn.Module, num_workers: int) -> None:
+    def init_on_sender(self, *, model: nn.Module | None = None, **others: Any) -> None:
         """Set up the sending side, and move the trainer's own tensors to where workers see them."""
-        super().init_on_sender(model=model, num_workers=num_workers)
+        super().init_on_sender(model=model, **others)
+        assert model is not None
         _Aliased.trainer = weakref.ref(model.share_memory())
 
 
@@ -122,7 +123,9 @@ class _AcksWithoutId(Conversation):
         return answers
 
 
-applied_without_lock = _planted(scheme, _Unlocked, name="applied_without_lock")
-tensors_aliased = _planted(scheme, _Aliased, name="tensors_aliased", make_scheme=_SharingScheme)
-failure_acked = _planted(scheme, _AlwaysSuccess, name="failure_acked")
+applied_without_lock = _planted(worker_calls, _Unlocked, name="applied_without_lock")
+tensors_aliased = _planted(
+    worker_calls, _Aliased, name="tensors_aliased", make_scheme=_SharingScheme
+)
+failure_acked = _planted(worker_calls, _AlwaysSuccess, name="failure_acked")
 ack_without_id = _planted(sender, _AcksWithoutId, name="ack_without_id")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from reference_impl.core import channel
 from reference_impl.core.channel import ChannelClosed, End
@@ -17,7 +17,7 @@ from reference_impl.weights.ledger import UNANSWERED_MAX, Died, Failed, Ledger
 from reference_impl.weights.messages import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from reference_impl.weights.messages import Answer
 
@@ -26,22 +26,49 @@ _END_WAIT_S: Final = 0.5  # a closed channel and the end of its worker arrive in
 Owned: TypeAlias = OwnedProcess | OwnedThread
 
 
+class Watched(Protocol):
+    """A worker that somebody else started, as its death is seen."""
+
+    @property
+    def sentinel(self) -> int | None:
+        """What is readable once it is gone; None if there is nothing to wait on."""
+        ...
+
+    @property
+    def exitcode(self) -> int | None:
+        """As `multiprocessing.Process.exitcode`."""
+        ...
+
+    def join(self, deadline: Deadline) -> bool:
+        """Wait for its end; return whether it ended."""
+        ...
+
+
 @dataclass(slots=True)
 class Peer:
     """One worker as its owner sees it.
 
     Attributes:
         end: the owner's end of the channel to it.
-        owned: the process or thread; None if somebody else watches it.
+        owned: the process or thread; None if nobody knows it.
     """
 
     end: End
-    owned: Owned | None = None
+    owned: Owned | Watched | None = None
 
     @property
     def sentinel(self) -> int | None:
         """What to wait on for its death; None for a thread, whose channel says so."""
-        return self.owned.sentinel if isinstance(self.owned, OwnedProcess) else None
+        if self.owned is None or isinstance(self.owned, OwnedThread):
+            return None
+        return self.owned.sentinel
+
+    @property
+    def exitcode(self) -> int | None:
+        """The exit code of its process, if that is known."""
+        if self.owned is None or isinstance(self.owned, OwnedThread):
+            return None
+        return self.owned.exitcode
 
 
 class Conversation:
@@ -55,6 +82,7 @@ class Conversation:
     def __init__(self, num_workers: int) -> None:
         self.ledger = Ledger(num_workers)
         self.peers: dict[int, Peer] = {}
+        self._answers: dict[int, dict[int, Answer]] = {}  # of requests that are not concluded
         self._closed = False
         # Guards the ledger and the receiving from all ends: two askers at once would take each other's answers.
         self._turn = threading.Lock()
@@ -96,21 +124,25 @@ class Conversation:
             AnswerTimeout: workers were only late.
             Closed: `close` was called meanwhile.
         """
-        for worker in self.ledger.waiting(request_id):
-            self._post(worker, request_id, message)
+        self.post(request_id, dict.fromkeys(self.ledger.waiting(request_id), message))
         return self.gather(request_id, operation, deadline)
+
+    def post(self, request_id: int, messages: Mapping[int, object]) -> None:
+        """Send each target of an open request that can be reached its message; wait for nobody."""
+        for worker in self.ledger.waiting(request_id):
+            self._post(worker, request_id, messages[worker])
 
     def gather(self, request_id: int, operation: str, deadline: Deadline) -> dict[int, Answer]:
         """Do what `ask` does for a request whose message has reached the workers already."""
-        answers: dict[int, Answer] = {}
         try:
             while waiting := self.ledger.waiting(request_id):
                 over = deadline.expired  # read first: what is there at the deadline still counts
-                self._look(waiting, deadline, answers.__setitem__)
+                self._look(waiting, deadline)
                 if over:
                     break
         finally:
             conclusion = self.ledger.conclude(request_id)
+            answers = self._answers.pop(request_id, {})
         if self._closed:
             raise Closed(f"{operation}: the workers were closed meanwhile")
         error = error_of(conclusion, operation)
@@ -118,12 +150,25 @@ class Conversation:
             raise error
         return answers
 
+    def drop(self, request_id: int) -> None:
+        """Wait for nobody: the request is over, and answers to it are late."""
+        self.ledger.conclude(request_id)
+        self._answers.pop(request_id, None)
+
     def begin(self, targets: tuple[int, ...], version: int | None = None) -> int:
         """Open a request as `Ledger.begin` does, once late answers to earlier ones are taken in."""
         late = [worker for worker in self.peers if self.ledger.unanswered(worker)]
         if late:
-            self._look(late, Deadline.after(0.0), lambda _w, _a: None)
+            self._look(late, Deadline.after(0.0))
         return self.ledger.begin(targets, version)
+
+    def replace(self, worker: int, end: End) -> None:
+        """Take `end` for the channel to a new worker in the place of another, if there was one."""
+        before = self.peers.get(worker)
+        if before is not None:
+            channel.close(before.end)
+            self.ledger.on_replaced(worker)
+        self.peers[worker] = Peer(end=end)
 
     def close(self) -> None:
         """Hang up on every worker; whoever waits for one is told. Takes no lock of ours: it may run in a finalizer."""
@@ -151,41 +196,36 @@ class Conversation:
         except ChannelClosed:
             self._on_closed(worker)
 
-    def _look(
-        self,
-        workers: Iterable[int],
-        deadline: Deadline,
-        on_answer: Callable[[int, Answer], None],
-    ) -> None:
+    def _look(self, workers: Iterable[int], deadline: Deadline) -> None:
         """Wait for something of `workers`, up to the deadline, and enter all that is there."""
         present = {
             w: p for w, p in self.peers.items() if w in workers and w not in self.ledger.lost
         }
-        sentinels = {p.sentinel: w for w, p in present.items() if p.sentinel is not None}
+        sentinels = {s: w for w, p in present.items() if (s := p.sentinel) is not None}
         ready = channel.wait([p.end for p in present.values()], sentinels, deadline)
         for worker, peer in present.items():
             if peer.end in ready:
-                self._take_all(worker, peer, on_answer)
+                self._take_all(worker, peer)
         for sentinel, worker in sentinels.items():
             if sentinel in ready:  # after its last words were taken
                 self._on_closed(worker)
 
-    def _take_all(self, worker: int, peer: Peer, on_answer: Callable[[int, Answer], None]) -> None:
+    def _take_all(self, worker: int, peer: Peer) -> None:
         try:
             while channel.wait([peer.end], (), Deadline.after(0.0)):
                 answer: Answer = channel.recv(peer.end)
                 if self.ledger.on_answer(worker, answer.request_id, answer.failure) is None:
-                    on_answer(worker, answer)
+                    self._answers.setdefault(answer.request_id, {})[worker] = answer
         except ChannelClosed:
             self._on_closed(worker)
 
     def _on_closed(self, worker: int) -> None:
         """Enter why a worker can no longer be reached: it is dead, or only its channel is closed."""
-        owned = self.peers[worker].owned
+        peer = self.peers[worker]
         # A process that is going closes its descriptors first, and can be waited for only then.
-        if owned is None or owned.join(Deadline.after(0.0 if self._closed else _END_WAIT_S)):
-            exitcode = owned.exitcode if isinstance(owned, OwnedProcess) else None
-            self.ledger.on_lost(worker, Died(exitcode=exitcode))
+        wait_s = 0.0 if self._closed else _END_WAIT_S
+        if peer.owned is None or peer.owned.join(Deadline.after(wait_s)):
+            self.ledger.on_lost(worker, Died(exitcode=peer.exitcode))
         else:
             failure = Failure(cause="the channel to it is closed", traceback="")
             self.ledger.on_lost(worker, Failed(failure=failure))

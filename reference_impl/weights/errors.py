@@ -8,6 +8,8 @@ from reference_impl.core.errors import ReceiveTimeout, WorkerDied, WorkerError
 from reference_impl.weights.ledger import Died, Done, Failed, Waiting
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reference_impl.weights.ledger import Conclusion
 
 
@@ -65,15 +67,40 @@ def error_of(conclusion: Conclusion, operation: str) -> WorkerError | AnswerTime
     return failures[0] if len(failures) == 1 else WorkersFailed(failures)
 
 
+def joined(errors: Sequence[WorkerError | AnswerTimeout]) -> WorkerError | AnswerTimeout:
+    """Return one error that says all of what several requests of one operation ended with."""
+    timeouts = [error for error in errors if isinstance(error, AnswerTimeout)]
+    last = errors[-1]
+    if len(errors) == 1:
+        return last
+    if len(timeouts) == len(errors):
+        late = tuple(dict.fromkeys(w for error in timeouts for w in error.workers))
+        return AnswerTimeout(late, timeouts[-1].operation, timeouts[-1].request_id)
+    failures: list[WorkerError] = []
+    for error in errors:
+        match error:
+            case WorkersFailed():
+                failures += error.failures
+            case WorkerError():
+                failures.append(error)
+            case AnswerTimeout():
+                failures += [_late(w, error.operation, error.request_id) for w in error.workers]
+            case _:
+                assert_never(error)
+    return failures[0] if len(failures) == 1 else WorkersFailed(tuple(failures))
+
+
+def _late(worker: int, operation: str, request_id: int) -> WorkerError:
+    return WorkerError(worker, operation, f"no answer in time (request {request_id})")
+
+
 def _failure(worker: int, conclusion: Conclusion, operation: str) -> WorkerError | None:
     fate = conclusion.fates[worker]
     match fate:
         case Done():
             return None
         case Waiting():
-            return WorkerError(
-                worker, operation, f"no answer in time (request {conclusion.request_id})"
-            )
+            return _late(worker, operation, conclusion.request_id)
         case Failed():
             return WorkerError(worker, operation, fate.failure.cause, fate.failure.traceback)
         case Died():

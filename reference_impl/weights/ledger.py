@@ -109,6 +109,14 @@ class _Request:
     def complete(self) -> bool:
         return not any(isinstance(fate, Waiting) for fate in self.fates.values())
 
+    @property
+    def refused(self) -> bool:
+        """Whether a target could not do it, and none could."""
+        fates = self.fates.values()
+        return any(isinstance(f, Failed) for f in fates) and not any(
+            isinstance(f, Done) for f in fates
+        )
+
 
 class Ledger:
     """The book of all requests to the workers of one owner.
@@ -123,6 +131,8 @@ class Ledger:
         self.dropped: deque[DroppedAnswer] = deque(maxlen=DROPPED_MAX)
         self._requests: dict[int, _Request] = {}
         self._lost: dict[int, Failed | Died] = {}
+        self._holds: dict[int, int] = {}
+        self._current: dict[int, int] = {}
         self._issued = 0
 
     def targets(self, worker_ids: int | Iterable[int] | None) -> tuple[int, ...]:
@@ -162,9 +172,25 @@ class Ledger:
         """Return whether every target of an open request has answered or is lost."""
         return self._requests[request_id].complete
 
+    def done(self, request_id: int) -> bool:
+        """Return whether every target of an open request has done it."""
+        return all(isinstance(f, Done) for f in self._requests[request_id].fates.values())
+
     def settled(self, request_id: int) -> bool:
         """Return whether the request is over for everybody: concluded, and no worker may still act on it."""
         return request_id not in self._requests
+
+    def needed(self, request_id: int) -> bool:
+        """Return whether what a request carried may still be read, is acted on, or is what a new worker gets."""
+        held = request_id in self._holds.values() or request_id in self._current.values()
+        return held or not self.settled(request_id)
+
+    def current(self, worker: int) -> int | None:
+        """Return the last concluded send to the worker that is not known to be bad; None before the first.
+
+        Known to be bad is what a target could not apply, if none could.
+        """
+        return self._current.get(worker)
 
     def unanswered(self, worker: int) -> int:
         """Return how many requests the worker has not answered."""
@@ -190,6 +216,8 @@ class Ledger:
         if not isinstance(request.fates[worker], Waiting):
             return self._drop(worker, request_id, DropReason.DUPLICATE)
         request.fates[worker] = DONE if failure is None else Failed(failure=failure)
+        if failure is None and request.version is not None:
+            self._holds[worker] = max(request_id, self._holds.get(worker, 0))
         if not request.concluded:
             return None
         self._forget_settled()
@@ -202,15 +230,24 @@ class Ledger:
     def on_lost(self, worker: int, fate: Failed | Died) -> None:
         """Enter that a worker answers nothing any more: of the open requests, of earlier and of later ones."""
         fate = self._lost.setdefault(worker, fate)
+        self._holds.pop(worker, None)
         for request in self._requests.values():
             if isinstance(request.fates.get(worker), Waiting):
                 request.fates[worker] = fate
         self._forget_settled()
 
+    def on_replaced(self, worker: int) -> None:
+        """Enter that a new worker, which has answered nothing yet, has taken the place of a lost one."""
+        self.on_lost(worker, Died(exitcode=None))
+        del self._lost[worker]
+
     def conclude(self, request_id: int) -> Conclusion:
         """Close a request, complete or not, and return what became of it; late answers are dropped from now on."""
         request = self._requests[request_id]
         request.concluded = True
+        if request.version is not None and not request.refused:
+            for worker in request.fates:
+                self._current[worker] = max(request_id, self._current.get(worker, 0))
         self._forget_settled()
         return Conclusion(request_id=request_id, version=request.version, fates=dict(request.fates))
 

@@ -46,13 +46,17 @@ class Payload:
     """Where a snapshot lies in the store that the owner and its workers share.
 
     Attributes:
-        offset: first byte of the header.
-        header_nbytes: size of the pickled layout, at `offset`.
-        data_offset: first byte of the tensors' bytes.
+        offset: first byte of its slot, which begins with a stamp: the version, and the layout.
+        nbytes: size of the slot.
+        layout: number of the layout; the same number means the same layout.
+        header_nbytes: size of the pickled layout, behind the stamp.
+        data_offset: first byte of the tensors' bytes, counted from the slot's.
         data_nbytes: size of the tensors' bytes.
     """
 
     offset: int
+    nbytes: int
+    layout: int
     header_nbytes: int
     data_offset: int
     data_nbytes: int

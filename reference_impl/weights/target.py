@@ -2,30 +2,63 @@
 
 from __future__ import annotations
 
-import functools
 import threading
+import weakref
 from dataclasses import dataclass
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch import nn
 
 from reference_impl.core import wire
 from reference_impl.weights import packing
+from reference_impl.weights.plan import Plan
+from reference_impl.weights.undo import Undo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from torch import nn
+_FLIPS_MAX: Final = 4  # the slots, or private copies, that versions come in by turns
 
-_MARK: Final = "locked_by_weights_target"
+
+class _LockedForward:
+    """The forward of one model, which holds its lock; a copy of the model gets one without."""
+
+    def __init__(self, target: Target, model: nn.Module, lock: threading.RLock) -> None:
+        self.forward: Callable[..., Any] = model.forward
+        self.__wrapped__ = self.forward  # torchrl looks at the signature of a policy
+        self.lock = lock
+        self.target = weakref.ref(target)
+        self.model = weakref.ref(model)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with self.lock:
+            target = self.target()
+            if target is not None and target.torn:
+                raise RuntimeError(f"torn weights: {target.torn}")
+            return self.forward(*args, **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Callable[..., Any]:
+        copy = memo.get(id(self.model()))
+        # Bound to the copy: the original's lock guards nothing of it, nor does it run on its weights.
+        return self.forward if copy is None else MethodType(type(copy).forward, copy)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.model(), "forward")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Original:
-    module: nn.Module
-    name: str
-    tensor: torch.Tensor
-    memory: torch.Tensor
+class _Flip:
+    """How the tensors of a plain model become those of a snapshot: each gets another memory."""
+
+    layout: packing.Layout
+    memory: int
+    pairs: list[tuple[torch.Tensor, torch.Tensor]]
+    dtypes: list[torch.dtype]
+
+    def fits(self, layout: packing.Layout, buffer: torch.Tensor) -> bool:
+        return self.layout is layout and self.memory == buffer.data_ptr()
 
 
 class Target:
@@ -37,23 +70,32 @@ class Target:
     Attributes:
         model: the wrapped model.
         version: weights version that it holds; -1 until the first snapshot was applied.
+        torn: why the model must not act, if it must not; else "".
 
     Raises:
         ValueError: the model is wrapped already: two locks exclude nothing.
     """
 
     def __init__(self, model: nn.Module) -> None:
-        if getattr(model.forward, _MARK, False):
-            raise ValueError("the model is another worker's: a factory must build one of its own")
+        if isinstance(model.__dict__.get("forward"), _LockedForward):
+            message = "the model is another worker's: a factory must build one of its own"
+            raise ValueError(message)  # noqa: TRY004 - it is a module, but in the wrong hands
         self.model = model
         self.version = -1
         # Guards the model's tensors and `version`: a snapshot applied between two reads of one forward would tear
         # it. Reentrant, because a policy may call itself.
         self._lock = threading.RLock()
-        self._undo: packing.Packer | None = None
-        self._undo_nbytes = 0
-        self._torn = False
-        model.forward = self._locked(model.forward)
+        self.torn = ""
+        self._plan = Plan(model)
+        self._flips: list[_Flip] = []
+        self._in_force: _Flip | None = None
+        model.forward = _LockedForward(self, model, self._lock)
+
+    def release(self) -> None:
+        """Let the model be another target's."""
+        forward = self.model.__dict__.pop("forward", None)
+        if isinstance(forward, _LockedForward) and forward.forward != self.model.forward:
+            self.model.forward = forward.forward  # it had one of its own before
 
     def act(self, observation: bytes) -> tuple[int, bytes]:
         """Call the model without gradients; return the weights version that the whole call ran with, and its result.
@@ -68,14 +110,15 @@ class Target:
             return self.version, wire.dumps(self.model(given))
 
     def apply(self, version: int, layout: packing.Layout, buffer: torch.Tensor) -> None:
-        """Copy a snapshot into the model, between two forwards.
+        """Have the model act on a snapshot, between two forwards.
 
-        Through `model.load_state_dict`, so that the hooks of a module are honoured.
+        The tensors of a plain model on the CPU get the snapshot's memory for their own. Any other
+        model loads a copy through its `load_state_dict`, so that its hooks are honoured.
 
         Args:
             version: weights version of the snapshot.
             layout: what lies where in `buffer`.
-            buffer: uint8; given up by the caller, since a module may keep what it is given to load.
+            buffer: uint8; not written to by anybody until two more snapshots were applied.
 
         Raises:
             WeightsMismatch: the snapshot does not fit; the model was not touched.
@@ -83,61 +126,84 @@ class Target:
                 whole.
         """
         with self._lock, torch.no_grad():
-            model = packing.model_tensors(self.model)
-            packing.check(layout, model)
-            tensors = packing.views(layout, buffer)
-            originals, old = self._save()
-            self._torn = True
-            try:
-                self._load(tensors, model.transient)
-            except BaseException:
-                _restore(originals, old)
-                self._torn = False
-                raise
-            self._torn = False
-            self.version = version
+            if self.version < 0:
+                self._materialise()
+            if self._plan.refresh():
+                self._flips.clear()
+                self._in_force = None
+            if self._plan.plain and all(t.is_cpu for t in self._plan.tensors.values()):
+                self._flip(layout, buffer)
+            else:
+                self._load_whole(layout, buffer)
+            self.version, self.torn = version, ""
 
-    def _load(
-        self, tensors: dict[str, torch.Tensor], transient: Mapping[str, torch.Tensor]
-    ) -> None:
+    def _flip(self, layout: packing.Layout, buffer: torch.Tensor) -> None:
+        flip = next((flip for flip in self._flips if flip.fits(layout, buffer)), None)
+        if flip is None or flip.dtypes != [tensor.dtype for tensor, _ in flip.pairs]:
+            flip = self._flip_for(layout, buffer)
+        try:
+            for tensor, view in flip.pairs:
+                tensor.data = view
+        except BaseException:
+            self.torn = "some are of one version, some of another"
+            for tensor, view in self._in_force.pairs if self._in_force else ():
+                tensor.data = view
+            self.torn = "" if self._in_force else self.torn
+            raise
+        self._in_force = flip
+
+    def _flip_for(self, layout: packing.Layout, buffer: torch.Tensor) -> _Flip:
+        tensors, left_out = self._plan.tensors, self._plan.transient
+        saved = {name: t for name, t in tensors.items() if name not in left_out}
+        transient = {name: tensors[name] for name in left_out}
+        packing.check(layout, packing.ModelTensors(saved=saved, transient=transient))
+        views = packing.views(layout, buffer)
+        flip = _Flip(
+            layout=layout,
+            memory=buffer.data_ptr(),
+            pairs=[(tensors[name], view) for name, view in views.items()],
+            dtypes=[view.dtype for view in views.values()],
+        )
+        self._flips = [*self._flips[1 - _FLIPS_MAX :], flip]
+        return flip
+
+    def _load_whole(self, layout: packing.Layout, buffer: torch.Tensor) -> None:
+        model = packing.model_tensors(self.model)
+        packing.check(layout, model)
+        # A copy: a module may keep what it is given to load.
+        tensors: dict[str, Any] = packing.views(layout, buffer.clone())
+        undo, before = Undo(self.model), self.torn
+        self.torn = "the model failed to load new ones, then to take its old ones back"
+        try:
+            self._load({**tensors, **layout.extra_state()}, model.transient)
+        except BaseException:
+            undo.undo()
+            self.torn = before
+            raise
+        self._in_force = None
+
+    def _load(self, weights: dict[str, Any], transient: Mapping[str, torch.Tensor]) -> None:
         for name, buffer in transient.items():
-            if name in tensors:
-                buffer.copy_(tensors.pop(name))
-        self.model.load_state_dict(tensors)
+            if name in weights:
+                buffer.copy_(weights.pop(name))
+        self.model.load_state_dict(weights)
 
-    def _locked(self, forward: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(forward)  # torchrl looks at the signature of a policy
-        def locked_forward(*args: Any, **kwargs: Any) -> Any:
-            with self._lock:
-                if self._torn:
-                    raise RuntimeError(
-                        "torn weights: the model failed to load new ones, then to take its old ones back"
-                    )
-                return forward(*args, **kwargs)
-
-        setattr(locked_forward, _MARK, True)
-        return locked_forward
-
-    def _save(self) -> tuple[list[_Original], Mapping[str, torch.Tensor]]:
-        """Copy every tensor of the model into memory kept for it, from which a failed load is undone."""
-        originals = [
-            _Original(module=module, name=name, tensor=tensor, memory=tensor.detach())
-            for module in self.model.modules()
-            for named in (module.named_parameters, module.named_buffers)
-            for name, tensor in named(recurse=False)
-        ]
-        tensors = {str(index): original.memory for index, original in enumerate(originals)}
-        layout = packing.layout_of(tensors)
-        if self._undo is None or self._undo_nbytes < layout.nbytes:
-            self._undo_nbytes = layout.nbytes
-            self._undo = packing.Packer(torch.empty(layout.nbytes, dtype=torch.uint8))
-        return originals, self._undo.write(tensors, layout)
+    def _materialise(self) -> None:
+        """Give tensors that are on no device a place on the CPU; a model on `meta` has no weights yet."""
+        made: dict[int, torch.Tensor] = {}
+        for module in self.model.modules():
+            for kind in (module._parameters, module._buffers):  # noqa: SLF001 - their own, not what they are wrapped in
+                for name, tensor in kind.items():
+                    if tensor is not None and tensor.is_meta:
+                        if id(tensor) not in made:
+                            made[id(tensor)] = _on_cpu(tensor)
+                        setattr(module, name, made[id(tensor)])
+        if made:
+            self.torn = "none have come yet"
 
 
-def _restore(originals: list[_Original], old: Mapping[str, torch.Tensor]) -> None:
-    """Give each module its own tensors back, each tensor its own memory, and the memory its old values."""
-    for original, values in zip(originals, old.values(), strict=True):
-        original.tensor.data = original.memory
-        original.memory.copy_(values)
-        if getattr(original.module, original.name, None) is not original.tensor:
-            setattr(original.module, original.name, original.tensor)
+def _on_cpu(tensor: torch.Tensor) -> torch.Tensor:
+    memory = torch.empty_like(tensor, device="cpu")
+    if isinstance(tensor, nn.Parameter):
+        return nn.Parameter(memory, requires_grad=tensor.requires_grad)
+    return memory

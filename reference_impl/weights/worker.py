@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from reference_impl.core.channel import End
     from reference_impl.weights.messages import Failure, Forward
-    from reference_impl.weights.scheme import MultiProcessWeightSyncScheme
+    from reference_impl.weights.scheme import WeightSyncScheme
 
 _RECEIVER_END_WAIT_S: Final = 1.0
 
@@ -40,7 +40,7 @@ class WorkerSetup:
     worker: int
     policy_factory: list[Callable[[], nn.Module]]
     end: End
-    scheme: MultiProcessWeightSyncScheme
+    scheme: WeightSyncScheme
     request_id: int
 
 
@@ -76,14 +76,14 @@ def _start(setup: WorkerSetup) -> bool:
     try:
         policy = setup.policy_factory.pop()()
         setup.scheme.init_on_receiver(model=policy, worker_idx=setup.worker)
-        setup.scheme.connect(worker_idx=setup.worker)
+        setup.scheme.listen()
     except Exception as error:  # noqa: BLE001 - whatever the factory raises is the answer to the start
         failure = failure_of(error)
     channel.send(setup.end, Started(request_id=setup.request_id, failure=failure))
     return failure is None
 
 
-def _act(scheme: MultiProcessWeightSyncScheme, command: Forward) -> Acted:
+def _act(scheme: WeightSyncScheme, command: Forward) -> Acted:
     failure: Failure | None = None
     try:
         version, value = scheme.target.act(command.observation)

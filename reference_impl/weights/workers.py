@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from reference_impl.core.channel import End
     from reference_impl.weights.conversation import Owned
-    from reference_impl.weights.scheme import MultiProcessWeightSyncScheme
+    from reference_impl.weights.scheme import WeightSyncScheme
     from reference_impl.weights.sender import Sender
 
 Kind = Literal["process", "thread"]
@@ -72,7 +72,7 @@ class PolicyWorkers:
         policy_factory: Callable[[], nn.Module],
         num_workers: int,
         *,
-        scheme: MultiProcessWeightSyncScheme,
+        scheme: WeightSyncScheme,
         start_method: StartMethod = "forkserver",
         start_timeout: float = 60.0,
         shutdown_timeout: float = 10.0,
@@ -179,7 +179,7 @@ class _Crew:
     def start(
         self,
         policy_factory: Callable[[], nn.Module],
-        scheme: MultiProcessWeightSyncScheme,
+        scheme: WeightSyncScheme,
         start_method: StartMethod,
         deadline: Deadline,
     ) -> None:

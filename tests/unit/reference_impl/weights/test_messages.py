@@ -64,7 +64,9 @@ def test_an_error_without_words_is_named_by_its_type():
 
 
 def test_messages_are_the_same_after_pickling():
-    payload = Payload(offset=0, header_nbytes=1, data_offset=64, data_nbytes=8)
+    payload = Payload(
+        offset=0, nbytes=4096, layout=1, header_nbytes=1, data_offset=128, data_nbytes=8
+    )
     load = LoadWeights(request_id=3, version=2, payload=payload)
     ack = Ack(request_id=3, version=2, failure=Failure(cause="c", traceback="t"))
     assert pickle.loads(pickle.dumps((load, ack))) == (load, ack)

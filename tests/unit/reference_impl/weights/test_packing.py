@@ -120,12 +120,6 @@ def test_a_snapshot_is_one_run_of_bytes():
     assert (buffer.dtype, buffer.ndim, buffer.numel()) == (torch.uint8, 1, layout.nbytes)
 
 
-def test_a_packer_is_used_again_for_another_layout():
-    packer = packing.Packer(torch.empty(256, dtype=torch.uint8))
-    for source in ({"x": torch.ones(3)}, {"y": torch.arange(4)}, {"x": torch.zeros(3)}):
-        assert_same(packer.write(source, packing.layout_of(source)), source)
-
-
 @pytest.mark.parametrize(
     "source",
     [[torch.ones(1)], 3, {"x": 1.0}, {1: torch.ones(1)}, {"x": torch.ones(2).to_sparse()}],

@@ -42,11 +42,11 @@ def test_transient_buffers_are_applied_when_they_are_sent():
     assert mask.tolist() == [1.0, 1.0]
 
 
-def test_the_parameters_stay_the_same_objects_in_the_same_memory():
+def test_the_parameters_stay_the_same_objects():
     model = TwoReads(0.0)
-    before = [(p, p.data_ptr()) for p in model.parameters()]
+    before = [id(p) for p in model.parameters()]
     apply(Target(model), weights(5.0))
-    assert [(p, p.data_ptr()) for p in model.parameters()] == before
+    assert [id(p) for p in model.parameters()] == before
 
 
 @pytest.mark.parametrize(
