@@ -74,11 +74,14 @@ class Outgoing:
         self.connected: set[int] = set()
         self._unwaited: list[int] = []
 
-    def side_for(self, worker: int, kind: Literal["process", "thread"], *, replace: bool) -> Side:
+    def side_for(
+        self, worker: int, kind: Literal["process", "thread"], deadline: Deadline, *, replace: bool
+    ) -> Side:
         """Return the side of one worker, which has none yet, or is replaced by another.
 
         Raises:
             ValueError: there is no such worker, or it was given its side already.
+            AnswerTimeout: a send held the old one until the deadline.
         """
         if worker not in range(self.sender.num_workers):
             raise ValueError(f"worker_idx {worker} is unknown: there are {self.sender.num_workers}")
@@ -89,7 +92,8 @@ class Outgoing:
             return unused
         if unused is not None:
             unused.close()
-        return self._side(worker, kind)
+        with self.sender.turn("for_worker", deadline):
+            return self._side(worker, kind)
 
     def connect(
         self,

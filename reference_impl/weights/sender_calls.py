@@ -145,8 +145,17 @@ class SenderCalls(SchemeBase):
             ValueError: there is no such worker, or it was given its side already.
         """
         out = self._sending("for_worker")
-        side = out.side_for(worker_idx, kind, replace=replace)
+        deadline = Deadline.after(DEFAULT_TIMEOUT_S)
+        side = out.side_for(worker_idx, kind, deadline, replace=replace)
         return self.with_sides({worker_idx: side})
+
+    def serves(self, worker_idx: int) -> bool:
+        """Return whether a worker was given its side already.
+
+        Raises:
+            RuntimeError: before `init_on_sender`.
+        """
+        return worker_idx not in self._sending("serves").sides
 
     def watch(self, worker_idx: int, owned: Owned | Watched) -> None:
         """Say which process or thread a worker is, so that its death ends every wait for it."""

@@ -11,9 +11,10 @@ import torch
 from reference_impl.core import channel
 from reference_impl.core.channel import ChannelClosed
 from reference_impl.weights.messages import Acted, Started, failure_of
+from reference_impl.weights.recipe import POLICY, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from torch import nn
 
@@ -33,15 +34,22 @@ class WorkerSetup:
         policy_factory: builds the policy; taken out when it was called, so that a thread keeps
             alive nothing it refers to.
         end: the worker's end of its channel for commands and results.
-        scheme: the worker's side of the weight scheme.
+        schemes: the worker's sides of the weight schemes, by model id: "policy", and attribute paths
+            of the policy.
         request_id: what `Started` must carry.
     """
 
     worker: int
     policy_factory: list[Callable[[], nn.Module]]
     end: End
-    scheme: WeightSyncScheme
+    schemes: Mapping[str, WeightSyncScheme]
     request_id: int
+
+    def hand_over(self) -> None:
+        """Drop this process's copies of what another process has got."""
+        channel.abandon(self.end)
+        for scheme in self.schemes.values():
+            scheme.hand_over()
 
 
 def run_in_process(setup: WorkerSetup) -> None:
@@ -63,11 +71,12 @@ def run(setup: WorkerSetup) -> None:
     try:
         if _start(setup):
             while True:
-                channel.send(setup.end, _act(setup.scheme, channel.recv(setup.end)))
+                channel.send(setup.end, _act(setup.schemes[POLICY], channel.recv(setup.end)))
     except ChannelClosed:  # the owner has hung up: there is nobody left to tell
         return
     finally:
-        setup.scheme.shutdown(_RECEIVER_END_WAIT_S)
+        for scheme in setup.schemes.values():
+            scheme.shutdown(_RECEIVER_END_WAIT_S)
         channel.close(setup.end)
 
 
@@ -75,8 +84,11 @@ def _start(setup: WorkerSetup) -> bool:
     failure: Failure | None = None
     try:
         policy = setup.policy_factory.pop()()
-        setup.scheme.init_on_receiver(model=policy, worker_idx=setup.worker)
-        setup.scheme.listen()
+        for model_id, scheme in setup.schemes.items():
+            model = policy if model_id == POLICY else resolve(policy, model_id)
+            scheme.init_on_receiver(model_id=model_id, model=model, worker_idx=setup.worker)
+        for scheme in setup.schemes.values():
+            scheme.listen()
     except Exception as error:  # noqa: BLE001 - whatever the factory raises is the answer to the start
         failure = failure_of(error)
     channel.send(setup.end, Started(request_id=setup.request_id, failure=failure))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
@@ -16,10 +17,11 @@ from reference_impl.core.ownership import OwnedProcess, start_process, start_thr
 from reference_impl.core.shutdown import stop
 from reference_impl.weights.conversation import Conversation, Peer
 from reference_impl.weights.messages import Acted, Forward, failure_of
+from reference_impl.weights.recipe import POLICY
 from reference_impl.weights.worker import WorkerSetup, run_in_process, run_in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     import torch
     from tensordict import TensorDictBase
@@ -36,6 +38,7 @@ START_METHODS: Final[tuple[StartMethod, ...]] = ("forkserver", "fork", "spawn", 
 DEFAULT_TIMEOUT_S: Final = 10.0
 # Whoever waited was woken by the hang-up and leaves at once, unless this runs in a finalizer on its very thread.
 _QUIET_WAIT_S: Final = 0.2
+_DISMISSAL_WAIT_S: Final = 1.0  # a killed process needs less; a thread may not listen at all
 
 
 class PolicyWorkers:
@@ -54,6 +57,8 @@ class PolicyWorkers:
         policy_factory: builds a policy; must be picklable for "spawn" and "forkserver".
         num_workers: how many, at least 1, as the scheme was told.
         scheme: brings the weights; it is shut down with the workers.
+        others: schemes of other models, by where a policy has them: an attribute path such as
+            `postproc.adv_module`. Each has versions of its own.
         start_method: "forkserver", "fork" and "spawn" give processes, "thread" gives threads.
         start_timeout: seconds until every worker must have started and hold version 0.
         shutdown_timeout: seconds in which all workers have ended when `close` returns; those that
@@ -67,12 +72,13 @@ class PolicyWorkers:
         AnswerTimeout: a worker did not start in time; nothing is left behind.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but three have defaults
         self,
         policy_factory: Callable[[], nn.Module],
         num_workers: int,
         *,
         scheme: WeightSyncScheme,
+        others: Mapping[str, WeightSyncScheme] | None = None,
         start_method: StartMethod = "forkserver",
         start_timeout: float = 60.0,
         shutdown_timeout: float = 10.0,
@@ -81,17 +87,26 @@ class PolicyWorkers:
         Deadline.after(shutdown_timeout)  # refuses what is no time
         if start_method not in START_METHODS:
             raise ValueError(f"start_method must be one of {START_METHODS}, got {start_method!r}")
-        if scheme.num_workers != num_workers:
-            raise ValueError(
-                f"num_workers is {num_workers}, but the scheme has {scheme.num_workers}"
-            )
+        self._schemes = {POLICY: scheme, **(others or {})}
+        for each in self._schemes.values():
+            if each.num_workers != num_workers:
+                raise ValueError(
+                    f"num_workers is {num_workers}, but the scheme has {each.num_workers}"
+                )
         self.num_workers = num_workers
         self._versions: list[int | None] = [None] * num_workers
-        self._crew = _Crew(talk=Conversation(num_workers), sender=scheme.sender)
+        self._policy_factory = policy_factory
+        self._crew = _Crew(
+            talk=Conversation(num_workers),
+            senders=[each.sender for each in self._schemes.values()],
+            start_method=start_method,
+        )
         self._finalizer = weakref.finalize(self, _end, self._crew, shutdown_timeout)
         try:
-            self._crew.start(policy_factory, scheme, start_method, deadline)
-            scheme.connect(timeout=deadline.left())
+            with self._crew.talk.turn("start", deadline):
+                self._crew.start(range(num_workers), policy_factory, self._schemes, deadline)
+            for each in self._schemes.values():
+                each.connect(timeout=deadline.left())
         except BaseException:
             self.close()
             raise
@@ -99,7 +114,8 @@ class PolicyWorkers:
     @property
     def worker_pids(self) -> list[int]:
         """Process ids by worker; empty if the workers are threads."""
-        return [owned.pid for owned in self._crew.owned if isinstance(owned, OwnedProcess)]
+        owned = (each for _, each in sorted(self._crew.owned.items()))
+        return [each.pid for each in owned if isinstance(each, OwnedProcess)]
 
     @property
     def versions(self) -> list[int | None]:
@@ -154,6 +170,31 @@ class PolicyWorkers:
             values.append(wire.loads(acted.value))
         return values
 
+    def restart(self, worker: int, *, timeout: float | None = 60.0) -> None:
+        """Replace a worker, dead or alive, by a new one, which is brought the current version of every model.
+
+        What the old one was asked is lost; a process is killed.
+
+        Args:
+            worker: which.
+            timeout: seconds for everything together; None means no limit.
+
+        Raises:
+            ValueError: there is no such worker, or `timeout` is negative; nothing has changed.
+            WorkerError, AnswerTimeout: the new one did not start, or did not take its weights: there is
+                none then.
+            Closed: the workers were closed.
+        """
+        deadline = Deadline.after(timeout)
+        talk = self._crew.talk
+        (place,) = talk.ledger.targets(worker)
+        with talk.turn("restart", deadline):
+            self._versions[place] = None
+            self._crew.dismiss(place)
+            self._crew.start((place,), self._policy_factory, self._schemes, deadline)
+        for scheme in self._schemes.values():
+            scheme.connect(worker_idx=place, timeout=deadline.left())
+
     def close(self) -> None:
         """End all workers within the shutdown timeout, the scheme with them; closing again does nothing."""
         self._finalizer()
@@ -172,36 +213,55 @@ class _Crew:
     """What ends with the owner, and holds nothing of it: neither the trainer's model nor the factory."""
 
     talk: Conversation
-    sender: Sender
-    owned: list[Owned] = field(default_factory=list)
+    senders: list[Sender]
+    start_method: StartMethod
+    owned: dict[int, Owned] = field(default_factory=dict)
+    dismissed: list[Owned] = field(default_factory=list)  # threads that would not end
     owner_pid: int = field(default_factory=os.getpid)
 
     def start(
         self,
+        workers: Iterable[int],
         policy_factory: Callable[[], nn.Module],
-        scheme: WeightSyncScheme,
-        start_method: StartMethod,
+        schemes: Mapping[str, WeightSyncScheme],
         deadline: Deadline,
     ) -> None:
-        with self.talk.turn("start", deadline):
-            workers = self.talk.ledger.targets(None)
-            request_id = self.talk.begin(workers)
-            for worker in workers:
-                kind: Kind = "thread" if start_method == "thread" else "process"
-                ours, theirs = channel.pair(kind)
-                self.talk.peers[worker] = Peer(end=ours)
-                setup = WorkerSetup(
-                    worker=worker,
-                    policy_factory=[policy_factory],
-                    end=theirs,
-                    scheme=scheme.for_worker(worker, kind=kind),
-                    request_id=request_id,
-                )
-                owned = _start_one(setup, start_method)
-                self.owned.append(owned)
-                self.talk.peers[worker].owned = owned
+        """Start workers in places that have none; whoever calls has the turn."""
+        kind: Kind = "thread" if self.start_method == "thread" else "process"
+        workers = tuple(workers)
+        request_id = self.talk.begin(workers)
+        for worker in workers:
+            ours, theirs = channel.pair(kind)
+            self.talk.peers[worker] = Peer(end=ours)
+            setup = WorkerSetup(
+                worker=worker,
+                policy_factory=[policy_factory],
+                end=theirs,
+                schemes={
+                    model_id: scheme.for_worker(worker, kind=kind, replace=scheme.serves(worker))
+                    for model_id, scheme in schemes.items()
+                },
+                request_id=request_id,
+            )
+            owned = _start_one(setup, self.start_method)
+            self.owned[worker] = self.talk.peers[worker].owned = owned
+            for scheme in schemes.values():
                 scheme.watch(worker, owned)
-            self.talk.gather(request_id, "start", deadline)
+        self.talk.gather(request_id, "start", deadline)
+
+    def dismiss(self, worker: int) -> None:
+        """End whoever has this place; whoever calls has the turn."""
+        owned = self.owned.pop(worker, None)
+        channel.close(self.talk.peers[worker].end)
+        self.talk.ledger.on_replaced(worker)
+        if isinstance(owned, OwnedProcess):
+            owned.kill()
+        if owned is not None and not owned.join(Deadline.after(_DISMISSAL_WAIT_S)):
+            self.dismissed.append(owned)
+
+    def everybody(self) -> list[Owned]:
+        """Everything that was started and may still run."""
+        return [*self.owned.values(), *self.dismissed]
 
 
 def _start_one(setup: WorkerSetup, start_method: StartMethod) -> Owned:
@@ -214,8 +274,7 @@ def _start_one(setup: WorkerSetup, start_method: StartMethod) -> Owned:
         failure = failure_of(error)
         raise WorkerError(setup.worker, "start", failure.cause, failure.traceback) from error
     finally:  # the process has its own
-        channel.abandon(setup.end)
-        setup.scheme.hand_over()
+        setup.hand_over()
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,13 +308,12 @@ def _end(crew: _Crew, timeout: float) -> None:
     ):  # a forked copy of the owner must not hang up on the owner's workers
         return
     crew.talk.close()
-    crew.sender.close()
-    stop([_Member(owned) for owned in crew.owned], Deadline.after(timeout))
-    with (
-        crew.talk.quiet(_QUIET_WAIT_S) as no_forward,
-        crew.sender.conversation.quiet(_QUIET_WAIT_S) as no_send,
-    ):
-        if no_forward and no_send:  # nobody waits on a sentinel
-            for owned in crew.owned:
+    for sender in crew.senders:
+        sender.close()
+    stop([_Member(owned) for owned in crew.everybody()], Deadline.after(timeout))
+    with ExitStack() as held:
+        talks = [crew.talk, *(sender.conversation for sender in crew.senders)]
+        if all(held.enter_context(talk.quiet(_QUIET_WAIT_S)) for talk in talks):
+            for owned in crew.everybody():  # nobody waits on a sentinel
                 if isinstance(owned, OwnedProcess):
                     owned.release()

@@ -116,9 +116,17 @@ class Call:
         return self.result
 
 
-def make_workers(factory, *, start_method, num_workers=2, value=0.0, **options) -> Any:
+def make_workers(
+    factory,
+    *,
+    start_method,
+    num_workers=2,
+    value=0.0,
+    kind=MultiProcessWeightSyncScheme,
+    **options,
+) -> Any:
     """Return workers and the scheme that brings them the weights of `TwoReads(value)`."""
-    scheme = MultiProcessWeightSyncScheme()
+    scheme = kind()
     scheme.init_on_sender(model=TwoReads(value), num_workers=num_workers)
     workers = PolicyWorkers(
         factory, num_workers, scheme=scheme, start_method=start_method, **options
