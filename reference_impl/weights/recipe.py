@@ -62,6 +62,8 @@ class Recipe:
         self.uniform = arguments.params_map is None and arguments.device_map_fn is None
         if self._context is not None:
             self.uniform = self._factories() is None
+        if self.uniform:
+            self.base()  # looked up now: what is not there is the caller's mistake
 
     def base(self) -> Source:
         """Return what is sent when nothing else is given, to every worker alike.
