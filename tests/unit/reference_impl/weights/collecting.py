@@ -1,0 +1,240 @@
+"""What these tests do with torchrl's collectors, in a process of its own: they leave much behind where they ran."""
+
+from __future__ import annotations
+
+import functools
+import json
+import multiprocessing
+import os
+import warnings
+from contextlib import suppress
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from tensordict.nn import TensorDictModule
+from torch import nn
+from torchrl.data import Composite, LazyMemmapStorage, ReplayBuffer, Unbounded
+from torchrl.envs import EnvBase
+
+from reference_impl.core.clock import Deadline
+from reference_impl.core.ownership import start_process
+
+NUM_WORKERS, FRAMES = 2, 8
+RUN_S = 120.0
+
+
+def alone(run, *args) -> Any:
+    """Return what `run(*args)` returns in a forked process; JSON."""
+    read, write = os.pipe()
+    process = start_process(_answer, (write, run, args), name="collecting", start_method="fork")
+    os.close(write)
+    with os.fdopen(read) as answer:
+        text = answer.readline()  # not to its end: the collector's workers have it, too
+    assert process.join(Deadline.after(RUN_S))
+    process.release()
+    return json.loads(text)
+
+
+def _answer(write, run, args) -> None:
+    # Its collectors have children, and it is killed with the test as any daemon.
+    process: Any = multiprocessing.current_process()
+    process._config["daemon"] = False
+    warnings.simplefilter("ignore")
+    with os.fdopen(write, "w") as answer:
+        answer.write(json.dumps(run(*args)) + "\n")
+
+
+class Ones(EnvBase):
+    """Observes a one for ever."""
+
+    def __init__(self) -> None:
+        super().__init__(device="cpu", batch_size=[])
+        self.observation_spec = Composite(observation=Unbounded((1,)))
+        self.action_spec = Unbounded((1,))
+        self.reward_spec = Unbounded((1,))
+
+    def _reset(self, _tensordict=None, **_) -> Any:
+        return TensorDict({"observation": torch.ones(1)}, [])
+
+    def _step(self, _tensordict) -> Any:
+        entries = {
+            "observation": torch.ones(1),
+            "reward": torch.zeros(1),
+            "done": torch.zeros(1, dtype=torch.bool),
+        }
+        return TensorDict(entries, [])
+
+    def _set_seed(self, seed) -> None:
+        """It draws nothing."""
+
+
+def make_policy(value=1.0) -> Any:
+    policy = TensorDictModule(nn.Linear(1, 1), in_keys=["observation"], out_keys=["action"])
+    fill(policy, value)
+    return policy
+
+
+def fill(policy, value) -> None:
+    with torch.no_grad():
+        policy.module.weight.zero_()
+        policy.module.bias.fill_(value)
+
+
+def weights(value) -> Any:
+    module = {"weight": torch.zeros(1, 1), "bias": torch.full((1,), value)}
+    return TensorDict({"module": module}, [])
+
+
+class Collected:
+    """A collector of either kind, and what its workers act with."""
+
+    def __init__(self, kind, start_method, **options) -> None:
+        from torchrl import collectors
+
+        multiprocessing.set_start_method(start_method, force=True)
+        self.stale = 1 if kind == "MultiSyncCollector" else 2 * NUM_WORKERS
+        self.collector = getattr(collectors, kind)(
+            [functools.partial(Ones)] * NUM_WORKERS,
+            frames_per_batch=FRAMES,
+            total_frames=-1,
+            track_policy_version=True,
+            **options,
+        )
+        self.batches = iter(self.collector)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_error) -> None:
+        self.collector.shutdown()
+
+    def batch(self) -> Any:
+        """One of which every frame was collected from now on."""
+        for _ in range(self.stale):
+            next(self.batches)
+        return next(self.batches)
+
+    def seen(self, key="action") -> Any:
+        return sorted(set(self.batch()[key].flatten().tolist()))
+
+    def refused(self, *args, **kwargs) -> str:
+        """What an update says that is to fail."""
+        with suppress(TimeoutError):
+            try:
+                self.collector.update_policy_weights_(*args, **kwargs)
+            except RuntimeError as error:
+                return f"{type(error).__name__}: {error}"
+        return "not refused"
+
+
+def what_is_sent(kind, scheme, start_method) -> Any:
+    policy = make_policy(1.0)
+    with Collected(
+        kind, start_method, policy=policy, weight_sync_schemes={"policy": scheme()}
+    ) as collected:
+        found = [collected.seen()]
+        fill(policy, 2.0)
+        found.append(collected.seen())
+        collected.collector.update_policy_weights_()
+        found.append(collected.seen())
+        collected.collector.update_policy_weights_(weights(3.0))
+        found += [collected.seen(), collected.seen("policy_version")]
+        return found
+
+
+def what_does_not_fit(kind, scheme) -> Any:
+    with Collected(
+        kind, "fork", policy=make_policy(1.0), weight_sync_schemes={"policy": scheme()}
+    ) as collected:
+        wrong = weights(2.0)
+        wrong["module", "weight"] = torch.zeros(2, 2)
+        found = [collected.refused(wrong), collected.seen()]
+        collected.collector.update_policy_weights_(weights(3.0))
+        found.append(collected.seen())
+        return found
+
+
+def what_one_worker_is_sent(kind, scheme) -> Any:
+    with Collected(
+        kind, "fork", policy=make_policy(1.0), weight_sync_schemes={"policy": scheme()}
+    ) as collected:
+        collected.collector.update_policy_weights_(weights(2.0), worker_ids=[1])
+        return sorted({value for _ in range(6) for value in collected.seen()})
+
+
+def what_a_factorys_policy_is_sent(kind, scheme) -> Any:
+    with Collected(
+        kind,
+        "fork",
+        policy=make_policy(5.0),
+        policy_factory=make_policy,
+        weight_sync_schemes={"policy": scheme()},
+    ) as collected:
+        return collected.seen()
+
+
+def what_factories_alone_give(kind, scheme) -> Any:
+    with Collected(
+        kind, "fork", policy_factory=make_policy, weight_sync_schemes={"policy": scheme()}
+    ) as collected:
+        found = [collected.seen()]
+        collected.collector.update_policy_weights_(weights(4.0))
+        return [*found, collected.seen()]
+
+
+def what_a_factory_raises(kind, scheme) -> Any:
+    try:
+        Collected(
+            kind,
+            "fork",
+            policy=make_policy(),
+            policy_factory=_not_in_a_worker,
+            weight_sync_schemes={"policy": scheme()},
+        )
+    except RuntimeError as error:
+        return str(error)
+    return "not refused"
+
+
+def _not_in_a_worker() -> Any:
+    raise RuntimeError("not in a worker")
+
+
+class Judging(nn.Module):
+    """A postproc with a value network, which shows what it holds in the place of the observation."""
+
+    def __init__(self, value) -> None:
+        super().__init__()
+        self.adv_module = make_policy(value)
+
+    def forward(self, batch) -> Any:
+        bias = self.adv_module(batch.select("observation").clone())["action"]
+        return batch.set("observation", bias.detach().clone())
+
+
+def what_a_postproc_is_sent(kind, scheme) -> Any:
+    storage = ReplayBuffer(storage=LazyMemmapStorage(1_000), batch_size=FRAMES, shared=True)
+    with Collected(
+        kind,
+        "fork",
+        policy=make_policy(1.0),
+        postproc=Judging(10.0),
+        replay_buffer=storage,
+        weight_sync_schemes={"policy": scheme(), "postproc.adv_module": scheme()},
+    ) as collected:
+        update = collected.collector.update_policy_weights_
+        found = [_newest(collected, storage)]
+        update(weights(20.0), model_id="postproc.adv_module")
+        found.append(_newest(collected, storage))
+        update(weights(2.0))
+        found.append(_newest(collected, storage))
+        return found
+
+
+def _newest(collected, storage) -> Any:
+    """Action and value of the rows that were written last."""
+    for _ in range(collected.stale + 1):
+        next(collected.batches)
+    rows = storage[len(storage) - 2 : len(storage)]
+    return [sorted(set(rows[key].flatten().tolist())) for key in ("action", "observation")]
