@@ -25,7 +25,7 @@ venv := .venv/.stamp
 sb3 := --backend sb3_dummy
 endif
 
-.PHONY: help setup report smoke test lint check selftest bench-pool clean
+.PHONY: help setup report smoke test lint check selftest bench-pool bench-weights clean
 .NOTPARALLEL:
 
 help:  ## Show the targets.
@@ -65,6 +65,9 @@ selftest: setup  ## Show that each checker catches the bug planted for it.
 
 bench-pool: setup  ## Time the reference's pool beside its peers; writes reports/bench/pool.json.
 	$(py) -m tools.bench_pool
+
+bench-weights: setup  ## Time the reference's weight schemes beside a copy and torchrl; writes reports/bench/weights.json.
+	$(py) -m tools.bench_weights
 
 clean:  ## Remove .venv and caches; reports stay.
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

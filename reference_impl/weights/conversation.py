@@ -212,7 +212,7 @@ class Conversation:
 
     def _take_all(self, worker: int, peer: Peer) -> None:
         try:
-            while channel.wait([peer.end], (), Deadline.after(0.0)):
+            while peer.end.has_message() or peer.end.closed:  # what has come in is split already
                 answer: Answer = channel.recv(peer.end)
                 if self.ledger.on_answer(worker, answer.request_id, answer.failure) is None:
                     self._answers.setdefault(answer.request_id, {})[worker] = answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 from tensordict import TensorDictBase  # a TensorDictParams is a Module, too
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reference_impl.weights.packing import Source, Strategy
+
+
+_IS_SET_TO: Final = torch.Tensor.is_set_to
+_NOTHING: Final = torch.empty(0)  # what no tensor of a model is set to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +49,7 @@ class Flattener:
         self._strategy: Strategy = strategy
         self._module: nn.Module | None = None
         self._plan: Plan | None = None
-        self._where: list[object] = []
-        self._form: list[object] = []
+        self._seen: list[torch.Tensor] = []
         self._flat: Flat | None = None
 
     def flatten(self, source: Source) -> Flat:
@@ -62,17 +65,20 @@ class Flattener:
             if self._plan.plain:
                 return self._of_plain(self._plan, changed=changed)
         weights = weights_of(source, self._strategy)
-        self._where = []
+        self._seen = [_NOTHING]
         return self._of(weights.tensors, weights.extras)
 
     def _of_plain(self, plan: Plan, *, changed: bool) -> Flat:
-        tensors = plan.tensors
-        where = _where(tensors)
-        if self._flat is None or changed or where != self._where or not _all_lasting(tensors):
+        tensors = plan.tensors.values()
+        # Also a tensor whose memory was exchanged below it, or seen in another way, is another.
+        as_seen = len(tensors) == len(self._seen) and all(map(_IS_SET_TO, tensors, self._seen))
+        if self._flat is None or changed or not as_seen:
+            names = plan.tensors
             if self._strategy == "state_dict":
-                tensors = {n: t for n, t in tensors.items() if n not in plan.transient}
-            self._of({name: tensor.detach() for name, tensor in tensors.items()}, b"")
-            self._where = where
+                names = {n: t for n, t in names.items() if n not in plan.transient}
+            self._of({name: tensor.detach() for name, tensor in names.items()}, b"")
+            lasting = all(map(_is_lasting, tensors))
+            self._seen = [tensor.detach() for tensor in tensors] if lasting else [_NOTHING]
         assert self._flat is not None
         return self._flat
 
@@ -84,17 +90,10 @@ class Flattener:
         return self._flat
 
 
-def _where(tensors: Mapping[str, torch.Tensor]) -> list[object]:
-    """What says that pieces made earlier still are the tensors' memory, in their shape."""
-    values = tensors.values()
-    return [*(t.data_ptr() for t in values), *(t.shape for t in values)]
-
-
-def _all_lasting(tensors: Mapping[str, torch.Tensor]) -> bool:
-    """Whether the pieces of all tensors are their own memory, not a copy of it."""
-    return all(t.is_contiguous() and t.is_cpu for t in tensors.values()) and not any(
-        t.is_conj() or t.is_neg() for t in tensors.values() if t.is_complex()
-    )
+def _is_lasting(tensor: torch.Tensor) -> bool:
+    """Whether the piece of a tensor is its own memory, not a copy of it."""
+    plain = not (tensor.is_complex() and (tensor.is_conj() or tensor.is_neg()))
+    return tensor.is_contiguous() and tensor.is_cpu and plain
 
 
 def _runs(

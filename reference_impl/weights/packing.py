@@ -17,7 +17,7 @@ from torch import nn
 
 from reference_impl.core import wire
 
-ALIGNMENT: Final = 64  # a cache line, and a multiple of every element size
+ALIGNMENT: Final = 32  # of a vector register, and a multiple of every element size
 SEPARATOR: Final = "."  # as in `nn.Module.state_dict`
 EXTRA: Final = "_extra_state"  # how `nn.Module.state_dict` calls what a module adds to it
 _TORCHRL_EXTRA: Final = "__extra_state__"  # how torchrl calls it in a TensorDict, for the root

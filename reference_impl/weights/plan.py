@@ -87,7 +87,13 @@ def _glance(module: nn.Module) -> tuple[list[Any], list[Any]]:
         if children:
             names.extend(children)
             stack.extend(child for child in children.values() if child is not None)
-        names.extend(hooks for hooks in _HOOKS if parts[hooks])
+        if (
+            parts["_state_dict_hooks"]
+            or parts["_load_state_dict_pre_hooks"]
+            or parts["_load_state_dict_post_hooks"]
+            or parts["_state_dict_pre_hooks"]
+        ):
+            names.extend(hooks for hooks in _HOOKS if parts[hooks])
     return names, tensors
 
 

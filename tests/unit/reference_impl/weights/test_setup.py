@@ -114,7 +114,7 @@ class Receivers:
             "devices cannot",
         ),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "+".join(map(str, value)),
 )
 def test_arguments_that_contradict_each_other_are_refused(scheme, arguments, words):
     with pytest.raises(ValueError, match=words):
