@@ -17,7 +17,7 @@ from reference_impl.weights.plan import Plan
 from reference_impl.weights.undo import Undo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 _FLIPS_MAX: Final = 4  # the slots, or private copies, that versions come in by turns
 
@@ -55,6 +55,7 @@ class _Flip:
     layout: packing.Layout
     memory: int
     pairs: list[tuple[torch.Tensor, torch.Tensor]]
+    others: list[torch.Tensor]  # of the model, and not in the snapshot
     dtypes: list[torch.dtype]
 
     def fits(self, layout: packing.Layout, buffer: torch.Tensor) -> bool:
@@ -89,10 +90,13 @@ class Target:
         self._plan = Plan(model)
         self._flips: list[_Flip] = []
         self._in_force: _Flip | None = None
+        self._borrows = False
         model.forward = _LockedForward(self, model, self._lock)
 
     def release(self) -> None:
-        """Let the model be another target's."""
+        """Let the model go, with the weights that it has."""
+        with self._lock:
+            _give_memory(self._plan.tensors.values())
         forward = self.model.__dict__.pop("forward", None)
         if isinstance(forward, _LockedForward) and forward.forward != self.model.forward:
             self.model.forward = forward.forward  # it had one of its own before
@@ -141,6 +145,8 @@ class Target:
         flip = next((flip for flip in self._flips if flip.fits(layout, buffer)), None)
         if flip is None or flip.dtypes != [tensor.dtype for tensor, _ in flip.pairs]:
             flip = self._flip_for(layout, buffer)
+        if flip.others and (self._in_force is None or self._in_force.layout is not layout):
+            _give_memory(flip.others)
         try:
             for tensor, view in flip.pairs:
                 tensor.data = view
@@ -150,7 +156,7 @@ class Target:
                 tensor.data = view
             self.torn = "" if self._in_force else self.torn
             raise
-        self._in_force = flip
+        self._in_force, self._borrows = flip, True
 
     def _flip_for(self, layout: packing.Layout, buffer: torch.Tensor) -> _Flip:
         tensors, left_out = self._plan.tensors, self._plan.transient
@@ -162,6 +168,7 @@ class Target:
             layout=layout,
             memory=buffer.data_ptr(),
             pairs=[(tensors[name], view) for name, view in views.items()],
+            others=[tensor for name, tensor in tensors.items() if name not in views],
             dtypes=[view.dtype for view in views.values()],
         )
         self._flips = [*self._flips[1 - _FLIPS_MAX :], flip]
@@ -172,6 +179,9 @@ class Target:
         packing.check(layout, model)
         # A copy: a module may keep what it is given to load.
         tensors: dict[str, Any] = packing.views(layout, buffer.clone())
+        if self._borrows:  # it would load into memory that is given to others, and forgotten
+            _give_memory([*self.model.parameters(), *self.model.buffers()])
+            self._borrows = False
         undo, before = Undo(self.model), self.torn
         self.torn = "the model failed to load new ones, then to take its old ones back"
         try:
@@ -200,6 +210,12 @@ class Target:
                         setattr(module, name, made[id(tensor)])
         if made:
             self.torn = "none have come yet"
+
+
+def _give_memory(tensors: Iterable[torch.Tensor]) -> None:
+    """Give each tensor its values in memory of its own; tied ones, which are one object, stay so."""
+    for tensor in {id(tensor): tensor for tensor in tensors}.values():
+        tensor.data = tensor.data.clone()
 
 
 def _on_cpu(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,132 @@
+"""Sends that nobody waits for at once are waited for together, and their snapshots were taken when they were sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from reference_impl.core.errors import WorkerError
+from reference_impl.weights import (
+    AnswerTimeout,
+    MultiProcessWeightSyncScheme,
+    PolicyWorkers,
+    SharedMemWeightSyncScheme,
+    WorkersFailed,
+)
+from reference_impl.weights.outgoing import UNWAITED_MAX
+from tests.unit.reference_impl.weights.policies import (
+    HOLD,
+    Call,
+    Gated,
+    TwoReads,
+    make_workers,
+    weights,
+)
+
+each_scheme = pytest.mark.parametrize(
+    "kind", [MultiProcessWeightSyncScheme, SharedMemWeightSyncScheme], ids=["copy", "shared"]
+)
+
+
+@each_scheme
+def test_what_was_sent_is_held_once_it_was_waited_for(kind):
+    workers, scheme = make_workers(TwoReads, start_method="fork", kind=kind)
+    with workers:
+        assert [scheme.send_async(weights(float(v))) for v in (1, 2, 3)] == [1, 2, 3]
+        assert scheme.wait_async() == 3
+        assert workers.forward() == [[3.0] * 3] * 2
+
+
+def test_the_snapshot_is_taken_when_it_is_sent(gate):
+    workers, scheme = make_workers(lambda: Gated(gate), start_method="fork", num_workers=1)
+    trainer = TwoReads(1.0)
+    with workers:
+        forward = Call(workers.forward, HOLD)
+        gate.wait_entered()
+        scheme.send_async(trainer)
+        with torch.no_grad():
+            for tensor in (*trainer.parameters(), *trainer.buffers()):
+                tensor.fill_(9.0)
+        gate.open()
+        forward.wait()
+        scheme.wait_async()
+        assert workers.forward() == [[1.0] * 3]
+
+
+def test_a_send_that_is_not_waited_for_does_not_wait(gate):
+    workers, scheme = make_workers(lambda: Gated(gate), start_method="fork", num_workers=1)
+    with workers:
+        forward = Call(workers.forward, HOLD)
+        gate.wait_entered()
+        scheme.send_async(weights(1.0))
+        with pytest.raises(AnswerTimeout, match="worker 0"):
+            scheme.wait_async(timeout=0.05)
+        gate.open()
+        forward.wait()
+
+
+def test_failures_of_all_that_was_not_waited_for_are_told_together():
+    workers, scheme = make_workers(TwoReads, start_method="fork")
+    with workers:
+        for value in (1.0, 2.0):
+            scheme.send_async({"first": torch.full((3,), value)})
+        scheme.send_async(weights(3.0))
+        with pytest.raises(WorkersFailed) as caught:
+            scheme.wait_async()
+        assert [failure.worker for failure in caught.value.failures] == [0, 1, 0, 1]
+        assert scheme.wait_async() == 3
+        assert workers.forward() == [[3.0] * 3] * 2
+
+
+def test_a_send_that_is_waited_for_is_not_told_what_another_did():
+    workers, scheme = make_workers(TwoReads, start_method="fork")
+    with workers:
+        scheme.send_async({"first": torch.ones(3)}, worker_ids=0)
+        assert scheme.send(weights(2.0)) == 2
+        with pytest.raises(WorkerError, match="worker 0"):
+            scheme.wait_async()
+
+
+def test_how_many_sends_may_fail_unseen_is_bounded():
+    workers, scheme = make_workers(TwoReads, start_method="thread", num_workers=1)
+    with workers:
+        error = Call(send_until_refused, scheme)
+        error.wait()
+        assert "wait_async" in str(error.error)
+        with pytest.raises(WorkerError):
+            scheme.wait_async()
+        assert scheme.send(weights(1.0)) > 0
+
+
+def send_until_refused(scheme) -> None:
+    for _ in range(2 * UNWAITED_MAX):
+        scheme.send_async({"first": torch.ones(3)})
+
+
+def test_sends_that_are_simply_done_are_not_counted():
+    workers, scheme = make_workers(TwoReads, start_method="thread", num_workers=1)
+    with workers:
+        for _ in range(2 * UNWAITED_MAX):
+            scheme.send_async(weights(1.0))
+            scheme.wait_async()
+        assert scheme._out._unwaited == []
+
+
+def test_a_scheme_that_is_not_in_step_leaves_the_waiting_to_its_user():
+    scheme: Any = MultiProcessWeightSyncScheme(sync=False)
+    scheme.init_on_sender(model=TwoReads(0.0), num_workers=1)
+    with PolicyWorkers(TwoReads, 1, scheme=scheme, start_method="fork") as workers:
+        scheme.send({"first": torch.ones(3)})
+        with pytest.raises(WorkerError, match="WeightsMismatch"):
+            scheme.wait_async()
+        scheme.send(weights(4.0))
+        scheme.wait_async()
+        assert workers.forward() == [[4.0] * 3]
+
+
+def test_waiting_for_nothing_is_no_mistake():
+    workers, scheme = make_workers(TwoReads, start_method="thread", num_workers=1)
+    with workers:
+        assert scheme.wait_async() == 0
