@@ -32,6 +32,8 @@ class Model:
         self.seen: dict[tuple[int, int], object] = {}
         self.lost: dict[int, object] = {}
         self.concluded: set[int] = set()
+        self.holds: dict[int, int] = {}
+        self.current: dict[int, int] = {}
 
     def begin(self, targets) -> Any:
         self.targets.append(targets)
@@ -56,10 +58,28 @@ class Model:
         if (request_id, worker) in self.seen:
             return DropReason.DUPLICATE
         self.seen[request_id, worker] = DONE if failure is None else Failed(failure=failure)
+        if failure is None:
+            self.holds[worker] = max(request_id, self.holds.get(worker, 0))
         return DropReason.LATE if request_id in self.concluded else None
+
+    def conclude(self, request_id) -> Any:
+        self.concluded.add(request_id)
+        fates = list(self.fates(request_id).values())
+        if DONE in fates or not any(isinstance(fate, Failed) for fate in fates):
+            for worker in self.targets[request_id - 1]:
+                self.current[worker] = max(request_id, self.current.get(worker, 0))
+
+    def replaced(self, worker) -> Any:
+        self.on_lost(worker, Died(exitcode=None))
+        del self.lost[worker]
+
+    def needed(self, request_id) -> Any:
+        in_force = (*self.holds.values(), *self.current.values())
+        return request_id in in_force or not self.settled(request_id)
 
     def on_lost(self, worker, fate) -> Any:
         self.lost.setdefault(worker, fate)
+        self.holds.pop(worker, None)
         for request_id, targets in enumerate(self.targets, 1):
             if worker in targets:
                 self.seen.setdefault((request_id, worker), self.lost[worker])
@@ -99,18 +119,24 @@ class Pair:
         if request_id in open_ones:
             conclusion = self.ledger.conclude(request_id)
             assert conclusion.fates == self.model.fates(request_id)
-            self.model.concluded.add(request_id)
+            self.model.conclude(request_id)
+
+    def replace(self, worker) -> Any:
+        self.ledger.on_replaced(worker)
+        self.model.replaced(worker)
 
     def compare(self) -> None:
         for request_id in range(1, len(self.model.targets) + 1):
             settled = self.model.settled(request_id)
             assert self.ledger.settled(request_id) == settled
+            assert self.ledger.needed(request_id) == self.model.needed(request_id)
             if not settled:
                 waiting = self.model.waiting(request_id)
                 assert self.ledger.waiting(request_id) == waiting
                 assert self.ledger.complete(request_id) == (not waiting)
         for worker in range(NUM_WORKERS):
             assert self.ledger.unanswered(worker) == self.model.unanswered(worker)
+            assert self.ledger.current(worker) == self.model.current.get(worker)
 
 
 EVENTS = (
@@ -121,6 +147,7 @@ EVENTS = (
     ("answer", 1, 2, None),
     ("lose", 0, Died(exitcode=-9)),
     ("lose", 1, Failed(failure=BAD)),
+    ("replace", 0),
     ("conclude", 1),
     ("conclude", 2),
 )
@@ -156,6 +183,10 @@ class LongHistories(RuleBasedStateMachine):
     @rule(worker=st.integers(0, NUM_WORKERS - 1), exitcode=st.sampled_from([None, -9, 3]))
     def lose(self, worker, exitcode) -> Any:
         self.pair.lose(worker, Died(exitcode=exitcode))
+
+    @rule(worker=st.integers(0, NUM_WORKERS - 1))
+    def replace(self, worker) -> Any:
+        self.pair.replace(worker)
 
     @precondition(lambda self: self.pair.model.targets)
     @rule(data=st.data())

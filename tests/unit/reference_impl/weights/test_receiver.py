@@ -156,7 +156,7 @@ def test_a_hook_that_was_added_is_honoured(owner):
 
 def test_a_buffer_that_is_not_sent_keeps_its_values_whatever_comes_where_they_lay(owner):
     owner.model.register_buffer("mask", torch.zeros(3), persistent=False)
-    sources = [{**weights(1.0), "mask": torch.full((3,), 8.0)}, weights(2.0), weights(3.0)]
+    sources = [{"mask": torch.full((3,), 8.0), **weights(1.0)}, weights(2.0), weights(3.0)]
     for version, source in enumerate([*sources, weights(4.0)], 1):
         owner.store.keep(())
         payload = owner.store.put(owner.flattener.flatten(source), version)
