@@ -157,11 +157,13 @@ def test_a_hook_that_was_added_is_honoured(owner):
 def test_a_buffer_that_is_not_sent_keeps_its_values_whatever_comes_where_they_lay(owner):
     owner.model.register_buffer("mask", torch.zeros(3), persistent=False)
     sources = [{"mask": torch.full((3,), 8.0), **weights(1.0)}, weights(2.0), weights(3.0)]
+    kept: list[int] = []
     for version, source in enumerate([*sources, weights(4.0)], 1):
-        owner.store.keep(())
+        owner.store.keep(kept)
         payload = owner.store.put(owner.flattener.flatten(source), version)
         message = LoadWeights(request_id=version, version=version, payload=payload)
         assert owner.tell(message).failure is None
+        kept = [payload.offset]  # the one in force
     assert owner.model(None) == [4.0] * 3
     assert owner.model.mask.tolist() == [8.0] * 3
 
