@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from reference_impl.weights import MultiProcessWeightSyncScheme
 from tests.unit.reference_impl.weights.policies import Gate
 
 
@@ -15,3 +16,11 @@ def gate() -> Iterator[Gate]:
     gate = Gate()
     yield gate
     gate.close()
+
+
+@pytest.fixture
+def scheme() -> Iterator[MultiProcessWeightSyncScheme]:
+    """A scheme that is shut down after the test."""
+    scheme = MultiProcessWeightSyncScheme()
+    yield scheme
+    scheme.shutdown()
