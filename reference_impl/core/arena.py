@@ -24,8 +24,8 @@ def supported() -> bool:
 class Arena(Descriptor):
     """Shared memory behind one descriptor; what is mapped stays when that is released."""
 
-    def __init__(self, fd: int | None = None) -> None:
-        super().__init__(os.memfd_create("reference-pool", os.MFD_CLOEXEC) if fd is None else fd)
+    def __init__(self, fd: int | None = None, *, name: str = "reference-pool") -> None:
+        super().__init__(os.memfd_create(name, os.MFD_CLOEXEC) if fd is None else fd)
 
     def resize(self, size: int) -> None:
         """Give it `size` bytes, all zero; nobody has mapped it yet."""

@@ -61,6 +61,11 @@ class Deadline:
         """Whether the moment has come."""
         return self.at is not None and self.clock.now() >= self.at
 
+    def pause(self, seconds: float) -> None:
+        """Sleep so long, at most until the moment: for what gives no sign that could be waited for."""
+        left = self.left()
+        time.sleep(seconds if left is None else min(seconds, left))
+
     def sooner(self, other: Deadline) -> Deadline:
         """Return whichever of the two comes first; both must be measured with one clock."""
         if self.at is None:

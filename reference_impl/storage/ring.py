@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
 CLAIMS_MAX: Final = 1000  # of one ring, in flight or lost: so that a header has a size
 
@@ -28,7 +28,7 @@ class Owner:
 
     Attributes:
         pid: its number.
-        born: when it began, in ticks of the kernel.
+        born: when it began; no two processes with one number have the same.
     """
 
     pid: int
@@ -99,6 +99,16 @@ class Ring:
             for one in self.claims
             if one.stop > low
         )
+
+    @property
+    def whole(self) -> tuple[tuple[int, int], ...]:
+        """First position, and the one after the last, of each run of readable rows."""
+        runs, start = [], self.low
+        for gap, rows in (*self.gaps, (self.head, 0)):
+            if start < gap:
+                runs.append((start, gap))
+            start = gap + rows
+        return tuple(runs)
 
     @property
     def readable(self) -> int:
@@ -179,6 +189,29 @@ class Ring:
         start = -(-self.head // self.capacity) * self.capacity
         ring = replace(self, head=start, base=start, written=0 if count else self.written)
         return _tidied(ring)
+
+    def taking(self, other: Ring, kept: Iterable[tuple[int, int]]) -> Ring:
+        """Return the ring in which all rows are those of another one, in the slots that they had.
+
+        Args:
+            other: of the same capacity.
+            kept: runs of its positions, as `whole` returns them; of the others there are no rows.
+        """
+        assert other.capacity == self.capacity
+        shift = -(-max(0, self.head - other.low) // self.capacity) * self.capacity
+        low, head = other.low + shift, other.head + shift
+        claims, start = [], low
+        for first, last in (*kept, (other.head, other.head)):
+            if start < first + shift:
+                claims.append(Claim(start=start, rows=first + shift - start, owner=None))
+            start = last + shift
+        return replace(
+            self,
+            head=head,
+            base=low // self.capacity * self.capacity,
+            written=other.written,
+            claims=tuple(claims),
+        )
 
     def _in_flight(self, start: int) -> Claim:
         for one in self.claims:

@@ -1,0 +1,122 @@
+"""A lock between processes that nobody takes along when he dies.
+
+It is a record lock of the kernel on the first byte of a file: given back when its holder ends,
+however that comes, and not inherited by a fork. Such a lock does not keep threads of one process
+apart, and is lost when that process closes *any* descriptor of the file; a lock of threads, one a
+file, keeps both from happening while it is held.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import os
+import struct
+import threading
+import weakref
+from typing import TYPE_CHECKING, Final
+
+from reference_impl.storage.errors import RingBusy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from reference_impl.core.clock import Deadline
+
+_FLOCK: Final = "hhqqi4x"  # struct flock: type, whence, start, length, pid
+_SPINS: Final = 20  # who holds it does so for some 20 us: it is rarely worth a sleep
+_PAUSE_S: Final = 0.0002
+_late: Final[list[Callable[[], None]]] = []  # closings that came while somebody held the lock
+_turns: weakref.WeakValueDictionary[tuple[int, int], threading.Lock] = weakref.WeakValueDictionary()
+
+
+class ProcessLock:
+    """The lock on one file, whose descriptor belongs to somebody else."""
+
+    def __init__(self, fd: int) -> None:
+        status = os.fstat(fd)
+        self._fd = fd
+        self._key = status.st_dev, status.st_ino
+        self._pid = -1
+        self._turn = threading.Lock()
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other threads of this process from holding it, to open and close the file."""
+        with self._in_turn():
+            yield
+
+    @contextlib.contextmanager
+    def held(self, deadline: Deadline) -> Iterator[None]:
+        """Hold it.
+
+        Raises:
+            RingBusy: others held it until the deadline.
+        """
+        turn = self._in_turn()
+        left = deadline.left()
+        if not turn.acquire(timeout=-1 if left is None else left):
+            raise RingBusy("another thread of this process holds the ring")
+        try:
+            self._lock(deadline)
+            try:
+                yield
+            finally:
+                fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, 0)
+        finally:
+            turn.release()
+            while _late:
+                _late.pop()()
+
+    def closing(self) -> Callable[[Callable[[], None]], None]:
+        """Return what closes the file by a call that it is given: now, or once nobody holds the lock.
+
+        It does not wait, since it may be called by the garbage collector of who holds it, and does
+        not keep this object.
+        """
+        return functools.partial(_close, self._key)
+
+    def _lock(self, deadline: Deadline) -> None:
+        tries = 0
+        while True:
+            try:
+                fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+            except (BlockingIOError, PermissionError):  # what POSIX calls EAGAIN or EACCES
+                if deadline.expired:
+                    raise RingBusy(f"process {self._holder()} holds the ring") from None
+            else:
+                return
+            tries += 1
+            if tries < _SPINS:
+                os.sched_yield()
+            else:
+                deadline.pause(_PAUSE_S)
+
+    def _in_turn(self) -> threading.Lock:
+        pid = os.getpid()
+        if self._pid != pid:  # a fork: nobody here holds what a thread of the parent held
+            self._turn = _turns.setdefault(self._key, threading.Lock())
+            self._pid = pid
+        return self._turn
+
+    def _holder(self) -> int:
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+        told = struct.unpack(_FLOCK, fcntl.fcntl(self._fd, fcntl.F_GETLK, asked))
+        return int(told[4])
+
+
+def _close(key: tuple[int, int], close: Callable[[], None]) -> None:
+    turn = _turns.get(key)
+    if turn is None:
+        close()
+    elif turn.acquire(blocking=False):
+        try:
+            close()
+        finally:
+            turn.release()
+    else:
+        _late.append(close)
+
+
+os.register_at_fork(after_in_child=_turns.clear)

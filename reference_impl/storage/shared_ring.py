@@ -1,0 +1,227 @@
+"""A ring that processes share: the thin shell that carries out what `ring.Ring` decides.
+
+Only the bookkeeping of claims and commits is done under the lock between processes, some 20 us;
+rows are copied without it. Who is gone is found out by whoever comes next, at most every 50 ms.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import weakref
+from typing import TYPE_CHECKING, Any, Final
+
+from reference_impl.core.clock import MONOTONIC, Deadline
+from reference_impl.storage.columns import Columns
+from reference_impl.storage.errors import NotAStorage, RingBusy
+from reference_impl.storage.header import Header
+from reference_impl.storage.layout import Layout, from_json, to_json
+from reference_impl.storage.lock import ProcessLock
+from reference_impl.storage.owners import alive, me
+from reference_impl.storage.places import data_size
+from reference_impl.storage.ring import CLAIMS_MAX, Claim, Ring
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reference_impl.core.clock import Clock
+    from reference_impl.storage.places import Place
+
+LOOK_S: Final = 0.05
+"""How long a dead writer may stay unnoticed while others come by."""
+_PAUSE_S: Final = (
+    0.0005  # between looks at claims that lie in the way: writing one takes about that
+)
+_log: Final = logging.getLogger("reference_impl.storage")
+
+
+class SharedRing:
+    """The ring of one place; it may be used from any thread, and travels to new processes.
+
+    Args:
+        place: where it lies; released with this object.
+        patience_s: the bound of all that it waits for.
+        clock: what the bound is measured with.
+    """
+
+    def __init__(self, place: Place, patience_s: float, clock: Clock = MONOTONIC) -> None:
+        self._place = place
+        self._patience_s = patience_s
+        self._clock = clock
+        self._look_at = 0.0
+        self._settled: tuple[Layout, Columns] | None = None
+        self._lock = ProcessLock(place.head.fileno())
+        weakref.finalize(self, self._lock.closing(), place.release)
+        with self._lock.alone():
+            self._header = Header(place.head.map())
+        self._begin()
+
+    def __reduce__(self) -> tuple[Callable[..., SharedRing], tuple[Any, ...]]:
+        return SharedRing, (self._place, self._patience_s, self._clock)
+
+    @property
+    def layout(self) -> Layout | None:
+        """What rows look like, once somebody has written one."""
+        settled = self._settlement()
+        return None if settled is None else settled[0]
+
+    @property
+    def columns(self) -> Columns | None:
+        """The rows' memory, once somebody has written one."""
+        settled = self._settlement()
+        return None if settled is None else settled[1]
+
+    @property
+    def version(self) -> int:
+        """Grows with each claim and commit."""
+        return self._header.version
+
+    def deadline(self) -> Deadline:
+        """Return when what begins now has to have ended."""
+        return Deadline.after(self._patience_s, self._clock)
+
+    def settle(self, layout: Layout) -> None:
+        """Say what rows look like, unless somebody has: then nothing changes.
+
+        Raises:
+            NoRoom, RingBusy.
+        """
+        with self._lock.held(self.deadline()):
+            if self._header.form() is None:
+                self._place.settle(layout)
+                self._header.settle(to_json(layout), Ring(capacity=layout.rows))
+
+    def moment(self) -> Ring:
+        """Return the ring as it is; `settle` was called. Without a lock, unless somebody has died."""
+        ring = self._header.ring()
+        if ring.claims and self._clock.now() >= self._look_at:
+            ring = self._without_dead(ring)
+        return ring
+
+    def now(self) -> Ring:
+        """Return the ring as it is, and ask for nobody's life; never waits."""
+        return self._header.ring()
+
+    def claim(self, rows: int) -> Claim:
+        """Return a claim of the next rows, for which there is memory; all of it has room.
+
+        Raises:
+            NoRoom: nothing was claimed.
+            RingBusy: others claim what this would write over, and did not commit it in time.
+        """
+        deadline = self.deadline()
+        owner = me()
+        while True:
+            ring = self.moment()
+            if not self._has_room(ring, rows):
+                self._make_room(min(ring.head + rows, ring.capacity), deadline)
+            with self._lock.held(deadline):
+                ring = self._header.ring()
+                if not self._has_room(ring, rows):  # others claimed meanwhile
+                    continue
+                in_the_way = ring.in_the_way(rows)
+                if not in_the_way and len(ring.claims) < CLAIMS_MAX:
+                    ring, claim = ring.claim(owner, rows)
+                    self._header.publish(ring)
+                    return claim
+            self._wait(ring, in_the_way, deadline)
+
+    def commit(self, claim: Claim) -> None:
+        """Let readers have what was claimed.
+
+        Raises:
+            NotClaimed: it is not in flight.
+            RingBusy.
+        """
+        self._change(lambda ring: ring.commit(claim.start))
+
+    def lose(self, claim: Claim) -> None:
+        """Give up what was claimed.
+
+        Raises:
+            NotClaimed: it is not in flight.
+            RingBusy.
+        """
+        self._change(lambda ring: ring.lose(claim.start))
+        _log.warning("%d rows were lost: writing them failed", claim.rows)
+
+    def empty(self, *, count: bool) -> None:
+        """Drop all rows; `count`: and the count of what was written.
+
+        Raises:
+            RingBusy.
+        """
+        if self.layout is not None:
+            self._change(lambda ring: ring.emptied(count=count))
+
+    def flush(self) -> None:
+        """Have the disk hold all that is committed; of memory without a name nothing has to be done."""
+        if self._place.path is not None:
+            os.fsync(self._place.data.fileno())
+            os.fsync(self._place.head.fileno())
+
+    def replace(self, change: Callable[[Ring], Ring]) -> None:
+        """Switch to another ring.
+
+        Raises:
+            RingBusy.
+        """
+        self._change(change)
+
+    def _begin(self) -> None:
+        if self._header.is_one:
+            return
+        with self._lock.held(self.deadline()):
+            if not self._header.is_one:
+                self._header.begin()
+
+    def _settlement(self) -> tuple[Layout, Columns] | None:
+        if self._settled is None and (form := self._header.form()) is not None:
+            layout = from_json(form)
+            if (size := data_size(self._place)) < layout.size:
+                raise NotAStorage(f"the rows of {self._place.path} end at byte {size}")
+            self._settled = layout, Columns(layout, self._place.data.map())
+        return self._settled
+
+    def _change(self, change: Callable[[Ring], Ring]) -> None:
+        with self._lock.held(self.deadline()):
+            self._header.publish(change(self._header.ring()))
+
+    def _has_room(self, ring: Ring, rows: int) -> bool:
+        return min(ring.head + rows, ring.capacity) <= self._header.room
+
+    def _make_room(self, rows: int, deadline: Deadline) -> None:
+        layout = self.layout
+        assert layout is not None
+        with self._lock.held(deadline):
+            if (had := self._header.room) < rows:
+                self._header.room = self._place.have_room(layout, had, rows)
+
+    def _wait(self, ring: Ring, in_the_way: tuple[Claim, ...], deadline: Deadline) -> None:
+        if deadline.expired:
+            if not in_the_way:
+                raise RingBusy(
+                    f"there are {len(ring.claims)} claims, in flight or lost: no more fit"
+                )
+            who = ", ".join(sorted({str(one.owner.pid) for one in in_the_way if one.owner}))
+            rows = sum(one.rows for one in in_the_way)
+            raise RingBusy(
+                f"{rows} rows that would be written over are still claimed by process {who}"
+            )
+        deadline.pause(_PAUSE_S)
+
+    def _without_dead(self, ring: Ring) -> Ring:
+        self._look_at = self._clock.now() + LOOK_S
+        mine = me()
+        dead = {one for one in ring.owners if one != mine and not alive(one)}
+        if not dead:
+            return ring
+        with self._lock.held(self.deadline()):
+            before = self._header.ring()
+            ring = before.without(dead)
+            if ring is not before:
+                self._header.publish(ring)
+                pids = ", ".join(str(one.pid) for one in dead)
+                rows = ring.lost - before.lost
+                _log.warning("%d rows were lost: process %s ended while it wrote them", rows, pids)
+        return ring
