@@ -8,6 +8,7 @@ call that needs more, and not a signal that ends whoever touches the memory.
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -42,10 +43,13 @@ class Place:
         """Give the rows' memory its size, not yet filled.
 
         Raises:
-            NoRoom: the file system has no files of that size.
+            NoRoom: the file system has no files of that size, or the process no such range of addresses.
         """
         try:
             self.data.resize(layout.size)
+            mmap.mmap(
+                self.data.fileno(), layout.size
+            ).close()  # torch keeps a file open if it fails
         except OSError as error:
             raise _named(error, self.path, layout.size) from error
 
