@@ -71,19 +71,9 @@ class _SharedBuffer(ReplayBuffer):  # type: ignore[misc, unused-ignore]  # torch
             state["_sampler"] = RandomSampler()
         return state
 
-    def _extend(self, data: Any, **options: Any) -> torch.Tensor:
-        with self._replay_lock:
-            index: torch.Tensor = super()._extend(data, **options)
-            self._note_own(index)
-        return index
-
-    def _add(self, data: Any) -> Any:
-        with self._replay_lock:
-            index = super()._add(data)
-            self._note_own(index)
-        return index
-
-    def _note_own(self, index: Any) -> None:
+    def mark_update(self, index: Any) -> None:
+        """Give rows the priority of new ones; what this process writes is told here."""
+        super().mark_update(index)
         if isinstance(self._sampler, PrioritizedSampler):
             slots = torch.as_tensor(index)
             self._entered.own(slots[:, 0] if slots.ndim > 1 else slots.reshape(-1))
@@ -133,8 +123,8 @@ class _SharedBuffer(ReplayBuffer):  # type: ignore[misc, unused-ignore]  # torch
         if isinstance(self._sampler, PrioritizedSampler):
             slots = self._entered.others(view.ring)
             if slots is not None:
-                inner = view.shape[1:]
-                index = slots if not inner else _all_of(slots, inner)
+                each = view.shape[1:].numel()  # trees count elements, over all dimensions
+                index = (slots.unsqueeze(1) * each + torch.arange(each)).view(-1)
                 self._sampler.mark_update(index, storage=view)
 
     def _drawn(self, view: View, batch_size: int) -> tuple[Any, dict[str, Any]] | None:
@@ -175,16 +165,19 @@ class SharedTensorDictReplayBuffer(_SharedBuffer, TensorDictReplayBuffer):
         options.setdefault("writer", SharedWriter(without=("index",)))
         super().__init__(storage=storage, **options)
 
+    def _set_index_in_td(self, tensordict: Any, index: Any) -> None:
+        if self._storage.ndim > 1 and isinstance(index, torch.Tensor) and tensordict.ndim > 1:
+            # One row an element, in the order of the storage, whose first dimension is the data's last.
+            shape = list(tensordict.shape[: self._storage.ndim])
+            shape[0], shape[-1] = shape[-1], shape[0]
+            index = index.view(*shape, -1).transpose(0, len(shape) - 1)
+            tensordict.set("index", index)
+        else:
+            super()._set_index_in_td(tensordict, index)
+
 
 def _as_it_is(data: Any) -> Any:
     return data
-
-
-def _all_of(slots: torch.Tensor, inner: torch.Size) -> torch.Tensor:
-    """Return the index of all elements of these rows, int64 [elements, dimensions]."""
-    mesh = torch.cartesian_prod(*(torch.arange(size) for size in inner)).view(-1, len(inner))
-    first = slots.repeat_interleave(len(mesh)).unsqueeze(1)
-    return torch.cat([first, mesh.repeat(len(slots), 1)], 1)
 
 
 def _spliced(into: Any, at: torch.Tensor, other: Any, of: torch.Tensor) -> Any:

@@ -43,6 +43,11 @@ class Header:
         return self._words[0] == _MAGIC
 
     @property
+    def is_new(self) -> bool:
+        """Whether `begin` may be called."""
+        return self._words[0] == 0
+
+    @property
     def room(self) -> int:
         """For how many rows there is memory; it is written under the lock, and only grows."""
         return self._words[_ROOM]

@@ -81,6 +81,11 @@ class Layout:
     columns: tuple[Column, ...]
     size: int
 
+    def rows_before(self, size: int) -> int:
+        """Return how many rows lie before this byte with all of their entries."""
+        whole = [(size - one.offset) // one.nbytes for one in self.columns if one.nbytes]
+        return max(0, min((self.rows, *whole)))
+
 
 def layout_of(data: TensorDictBase, max_size: int, ndim: int) -> Layout:
     """Return the layout for rows like this one, a TensorDict without the ring's dimension.

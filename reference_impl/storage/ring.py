@@ -200,18 +200,27 @@ class Ring:
         assert other.capacity == self.capacity
         shift = -(-max(0, self.head - other.low) // self.capacity) * self.capacity
         low, head = other.low + shift, other.head + shift
-        claims, start = [], low
-        for first, last in (*kept, (other.head, other.head)):
-            if start < first + shift:
-                claims.append(Claim(start=start, rows=first + shift - start, owner=None))
-            start = last + shift
         return replace(
             self,
             head=head,
             base=low // self.capacity * self.capacity,
             written=other.written,
-            claims=tuple(claims),
+            claims=_lost_but(low, head, [(start + shift, stop + shift) for start, stop in kept]),
         )
+
+    def cut(self, slots: int) -> Ring:
+        """Return the ring whose slots from this number on hold nothing; what is in flight is lost, too."""
+        kept = []
+        for start, stop in self.whole:
+            turn = (
+                -(-start // self.capacity) * self.capacity
+            )  # where it comes to slot 0, at most once
+            for first, last in ((start, min(stop, turn)), (max(start, turn), stop)):
+                end = first - first % self.capacity + slots
+                if first < min(last, end):
+                    kept.append((first, min(last, end)))
+        ring = replace(self, claims=_lost_but(self.low, self.head, kept))
+        return replace(ring, lost=self.lost + self.readable - ring.readable)
 
     def _in_flight(self, start: int) -> Claim:
         for one in self.claims:
@@ -242,3 +251,13 @@ def _tidied(ring: Ring) -> Ring:
                 start = kept.pop().start
             kept.append(Claim(start=start, rows=one.stop - start, owner=None))
     return replace(ring, claims=tuple(kept))
+
+
+def _lost_but(low: int, head: int, kept: Iterable[tuple[int, int]]) -> tuple[Claim, ...]:
+    """Return what is lost if of these positions only those runs, in order, are there."""
+    claims, start = [], low
+    for first, last in (*kept, (head, head)):
+        if start < first:
+            claims.append(Claim(start=start, rows=first - start, owner=None))
+        start = last
+    return tuple(claims)

@@ -172,16 +172,34 @@ class SharedRing:
         if self._header.is_one:
             return
         with self._lock.held(self.deadline()):
-            if not self._header.is_one:
+            if self._header.is_new:
                 self._header.begin()
+        if not self._header.is_one:
+            raise NotAStorage(
+                f"{self._place.path} has no header of a storage, but of something else"
+            )
 
     def _settlement(self) -> tuple[Layout, Columns] | None:
         if self._settled is None and (form := self._header.form()) is not None:
             layout = from_json(form)
-            if (size := data_size(self._place)) < layout.size:
-                raise NotAStorage(f"the rows of {self._place.path} end at byte {size}")
+            if data_size(self._place) < layout.size:
+                self._mend(layout)
             self._settled = layout, Columns(layout, self._place.data.map())
         return self._settled
+
+    def _mend(self, layout: Layout) -> None:
+        """Give the rows' file, which somebody has cut off, its size again; what was in the rest is lost."""
+        with self._lock.held(self.deadline()):
+            size = data_size(self._place)
+            left = layout.rows_before(size)
+            self._place.settle(layout)
+            self._header.room = min(self._header.room, left)
+            ring = self._header.ring()
+            self._header.publish(ring.cut(left))
+            lost = self._header.ring().lost - ring.lost
+        _log.warning(
+            "%d rows were lost: the file in %s ended at byte %d", lost, self._place.path, size
+        )
 
     def _change(self, change: Callable[[Ring], Ring]) -> None:
         with self._lock.held(self.deadline()):

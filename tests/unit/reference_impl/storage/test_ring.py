@@ -100,6 +100,32 @@ def test_what_was_in_flight_when_it_was_emptied_stays_out_and_in_the_way():
     assert [ring.readable, ring.written, ring.in_the_way(2)] == [0, 0, ()]
 
 
+@pytest.mark.parametrize("rows", [2, 5, 8, 13])
+@pytest.mark.parametrize("others", [(), (3,), (5, 4)])
+def test_rows_of_another_ring_are_taken_in_their_slots(rows, others):
+    other, ring = committed(Ring(capacity=5), *[1] * rows), committed(Ring(capacity=5), *others)
+    taken = ring.taking(other, other.whole)
+    assert [p % 5 for p in readable(taken)] == [p % 5 for p in readable(other)]
+    assert taken.low >= ring.head or not others
+    assert (taken.written, taken.full, taken.span) == (other.written, other.full, other.span)
+
+
+def test_of_another_ring_what_was_not_kept_is_lost():
+    other = committed(Ring(capacity=5), 7)
+    taken = Ring(capacity=5).taking(other, [(3, 4), (5, 6)])
+    assert [p % 5 for p in readable(taken)] == [3, 0]
+    assert taken.readable == 2
+
+
+@pytest.mark.parametrize("slots", range(6))
+def test_a_ring_that_is_cut_off_has_its_first_slots(slots):
+    for rows in range(1, 14):
+        ring = committed(Ring(capacity=5), *[1] * rows)
+        cut = ring.cut(slots)
+        assert readable(cut) == [p for p in readable(ring) if p % 5 < slots]
+        assert cut.lost == ring.readable - cut.readable
+
+
 # Every order of steps. A row is two cells; a writer writes them one by one, and may die anywhere.
 
 

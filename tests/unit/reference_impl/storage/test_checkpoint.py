@@ -1,0 +1,152 @@
+"""What is kept of a storage while others write, and brought back."""
+
+from __future__ import annotations
+
+import pytest
+
+from reference_impl.core.clock import Deadline
+from reference_impl.core.ownership import start_process
+from reference_impl.storage import (
+    NoRoom,
+    NotAStorage,
+    RowsMismatch,
+    SharedReplayBuffer,
+    SharedStorage,
+    SharedTensorDictReplayBuffer,
+    checkpoint,
+)
+from tests.unit.reference_impl.storage.rows import rows, stamps
+
+
+def filled(capacity: int, *batches: int, **options) -> SharedStorage:
+    storage, first = SharedStorage(capacity, **options), 0
+    for number in batches:
+        storage.append(rows(first, number))
+        first += number
+    return storage
+
+
+def by_dump(of: SharedStorage, to: SharedStorage, path) -> None:
+    of.dumps(path / "kept")
+    to.loads(path / "kept")
+
+
+def by_state(of: SharedStorage, to: SharedStorage, _path) -> None:
+    to.load_state_dict(of.state_dict())
+
+
+WAYS = pytest.mark.parametrize("way", [by_dump, by_state])
+
+
+@WAYS
+@pytest.mark.parametrize("batches", [(), (3,), (7,), (7, 4), (5, 5, 5)])
+@pytest.mark.parametrize("before", [(), (2,), (7, 6)])
+def test_rows_come_back_to_their_slots(tmp_path, way, batches, before):
+    storage, other = filled(7, *batches), filled(7, *before)
+    way(storage, other, tmp_path)
+    assert len(other) == len(storage)
+    if batches:
+        assert stamps(other.get(slice(None))) == stamps(storage.get(slice(None)))
+        assert other._last_cursor_index == storage._last_cursor_index
+        assert other.append(rows(90, 2)).tolist() == storage.append(rows(90, 2)).tolist()
+        assert stamps(other.get(slice(None))) == stamps(storage.get(slice(None)))
+
+
+@WAYS
+def test_lost_rows_do_not_come_back(tmp_path, way):
+    storage, other = filled(7, 7), SharedStorage(7)
+    storage.shared.lose(storage.shared.claim(2))
+    storage.append(rows(9, 1))
+    storage.shared.claim(1)
+    way(storage, other, tmp_path)
+    assert stamps(other.get(slice(None))) == [9, 4, 5, 6]
+
+
+def test_a_dump_is_a_storage(tmp_path):
+    filled(5, 7).dumps(tmp_path / "kept")
+    assert stamps(SharedStorage(5, path=tmp_path / "kept").get(slice(None))) == [5, 6, 2, 3, 4]
+
+
+def test_a_dump_replaces_the_one_before_and_leaves_no_other_file(tmp_path):
+    for number in (2, 4):
+        filled(5, number).dumps(tmp_path / "kept")
+    assert [one.name for one in tmp_path.iterdir()] == ["kept"]
+    assert len(SharedStorage(5, path=tmp_path / "kept")) == 4
+
+
+def test_a_dump_that_finds_no_room_leaves_the_one_before(tmp_path, monkeypatch):
+    filled(5, 2).dumps(tmp_path / "kept")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    storage = filled(5, 4)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.posix_fallocate", full)
+        with pytest.raises(NoRoom):
+            storage.dumps(tmp_path / "kept")
+    assert [one.name for one in tmp_path.iterdir()] == ["kept"]
+    assert len(SharedStorage(5, path=tmp_path / "kept")) == 2
+
+
+def test_rows_that_are_written_over_before_they_were_copied_are_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "_CHUNK_BYTES", 1)
+    storage, copied = filled(6, 6), []
+    runs = checkpoint._runs
+
+    def slow(view, layout):
+        for run in runs(view, layout):
+            copied.append(run[0])
+            if len(copied) == 2:
+                storage.append(rows(6, 4))
+            yield run
+
+    monkeypatch.setattr(checkpoint, "_runs", slow)
+    storage.dumps(tmp_path / "kept")
+    monkeypatch.undo()
+    assert copied == [0, 1, 4, 5]
+    assert stamps(SharedStorage(6, path=tmp_path / "kept").get(slice(None))) == [0, 1, 4, 5]
+
+
+def write_for_ever(storage):
+    for first in range(0, 1 << 40, 5):
+        storage.append(rows(first, 5))
+
+
+def test_dumps_and_loads_beside_writers_are_of_whole_rows(tmp_path):
+    storage = filled(64, 64)
+    process = start_process(write_for_ever, (storage,), name="writer", start_method="fork")
+    try:
+        for _ in range(10):
+            storage.dumps(tmp_path / "kept")
+            kept = sorted(stamps(SharedStorage(64, path=tmp_path / "kept").get(slice(None))))
+            assert len(set(kept)) == len(kept)
+            storage.loads(tmp_path / "kept")
+            stamps(storage.get(slice(None)))
+    finally:
+        process.kill()
+        assert process.join(Deadline.after(60.0))
+        process.release()
+
+
+def test_what_is_no_dump_is_refused_and_changes_nothing(tmp_path):
+    storage = filled(5, 3)
+    with pytest.raises(NotAStorage, match="nowhere"):
+        storage.loads(tmp_path / "nowhere")
+    filled(6, 3).dumps(tmp_path / "kept")
+    with pytest.raises(RowsMismatch):
+        storage.loads(tmp_path / "kept")
+    assert stamps(storage.get(slice(None))) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", [SharedReplayBuffer, SharedTensorDictReplayBuffer])
+def test_a_buffer_is_kept_and_brought_back(tmp_path, kind):
+    buffer, other, third = (kind(storage=SharedStorage(5), batch_size=2) for _ in range(3))
+    for first in range(0, 8, 2):
+        buffer.extend(rows(first, 2))
+    buffer.dumps(tmp_path / "kept")
+    other.loads(tmp_path / "kept")
+    third.load_state_dict(buffer.state_dict())
+    for one in (other, third):
+        assert (len(one), one.write_count, one.writer._cursor) == (5, 8, 3)
+        assert stamps(one[:]) == stamps(buffer[:])
