@@ -163,7 +163,8 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
 
         Args:
             index: a number; a slice: those of its rows that there are; a sequence or an int64
-                tensor [n]; for several dimensions a tuple of such tensors.
+                tensor [n]; for several dimensions a tuple of such tensors, or of a slice and what
+                indexes the rest.
             out: what this returned for a tensor of as many elements; it is written over and returned.
 
         Raises:
@@ -178,7 +179,7 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
         deadline = self.shared.deadline()
         while True:
             view = self.view()
-            sliced = isinstance(index, slice)
+            sliced = isinstance(index[0] if isinstance(index, tuple) else index, slice)
             data = self._sliced(view, index) if sliced else self._picked(view, index, out)
             if data is not None and not view.moved:
                 return data
@@ -268,10 +269,12 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
     def _empty(self) -> None:
         self.shared.empty(count=False)
 
-    def _sliced(self, view: View, index: slice) -> TensorDict:
-        rows = torch.arange(view.ring.span)[index]
+    def _sliced(self, view: View, index: slice | tuple[Any, ...]) -> TensorDict:
+        first, *others = index if isinstance(index, tuple) else (index,)
+        rows = torch.arange(view.ring.span)[first]
         closed = view.closed(rows)
-        return view.get_rows(rows if closed is None else rows[~closed])
+        data = view.get_rows(rows if closed is None else rows[~closed])
+        return data[(slice(None), *others)] if others else data
 
     def _picked(self, view: View, index: Any, out: TensorDict | None) -> TensorDict | None:
         """Return the rows; None: one of them is being written."""

@@ -44,6 +44,7 @@ def test_the_layout_is_that_of_a_lone_process(kind, ndim, sizes):
         assert stored[0].batch_size == stored[1].batch_size
         for key in ("stamp", "wide", ("next", "done")):
             assert torch.equal(stored[0][key], stored[1][key])
+        assert torch.equal(plain[:]["stamp"], shared[:]["stamp"])
     assert shared.sample().batch_size == plain.sample().batch_size
 
 

@@ -180,6 +180,8 @@ def test_of_several_dimensions_the_first_is_the_rings(inner):
     assert storage.max_size == len(storage) == capacity * each
     assert storage.shape == (capacity, *inner)
     assert storage.get(slice(None))["stamp"][..., *(0,) * len(inner)].tolist() == expected
+    rest = storage.get((slice(1, None), *(0 for _ in inner)))
+    assert stamps(rest) == expected[1:]
     picked = (torch.tensor([1, 0]), *(torch.tensor([size - 1, 0]) for size in inner))
     assert stamps(storage.get(picked)) == [expected[1], expected[0]]
 
