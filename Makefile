@@ -25,7 +25,7 @@ venv := .venv/.stamp
 sb3 := --backend sb3_dummy
 endif
 
-.PHONY: help setup report smoke test lint check selftest bench-pool bench-weights clean
+.PHONY: help setup report smoke test lint check selftest bench-pool bench-weights bench-storage clean
 .NOTPARALLEL:
 
 help:  ## Show the targets.
@@ -68,6 +68,9 @@ bench-pool: setup  ## Time the reference's pool beside its peers; writes reports
 
 bench-weights: setup  ## Time the reference's weight schemes beside a copy and torchrl; writes reports/bench/weights.json.
 	$(py) -m tools.bench_weights
+
+bench-storage: setup  ## Time the reference's storage beside its peers; writes reports/bench/storage.json.
+	$(py) -m tools.bench_storage
 
 clean:  ## Remove .venv and caches; reports stay.
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

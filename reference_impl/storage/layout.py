@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import torch
-from tensordict import NonTensorData, TensorDictBase
+from tensordict import NonTensorData, TensorDict, TensorDictBase
 
 from reference_impl.storage.errors import RowsMismatch
 
@@ -196,8 +196,10 @@ def _sizes(node: Node, found: list[Any]) -> None:
 def _collect(
     node: Node, data: TensorDictBase, lead: tuple[int, ...], found: list[torch.Tensor]
 ) -> None:
+    # Of a plain TensorDict its dict: `get` would be a third of the time of a small batch.
+    entries = data._tensordict if type(data) is TensorDict else data  # noqa: SLF001 - see above
     for key, want in node.entries.items():
-        entry = data.get(key, None)
+        entry = entries.get(key, None)
         if entry is None:
             raise RowsMismatch(f"{name_of((*node.path, key))} is missing")
         if isinstance(want, Column):

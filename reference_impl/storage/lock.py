@@ -47,6 +47,32 @@ class ProcessLock:
         with self._in_turn():
             yield
 
+    def take(self, deadline: Deadline) -> None:
+        """Hold it; `give_back` has to follow.
+
+        Raises:
+            RingBusy: others held it until the deadline.
+        """
+        turn = self._in_turn()
+        if not turn.acquire(blocking=False):
+            left = deadline.left()
+            if not turn.acquire(timeout=-1 if left is None else left):
+                raise RingBusy("another thread of this process holds the ring")
+        try:
+            self._lock(deadline)
+        except BaseException:
+            turn.release()
+            raise
+
+    def give_back(self) -> None:
+        """Hold it no longer."""
+        try:
+            fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, 0)
+        finally:
+            self._in_turn().release()
+            while _late:
+                _late.pop()()
+
     @contextlib.contextmanager
     def held(self, deadline: Deadline) -> Iterator[None]:
         """Hold it.
@@ -54,20 +80,11 @@ class ProcessLock:
         Raises:
             RingBusy: others held it until the deadline.
         """
-        turn = self._in_turn()
-        left = deadline.left()
-        if not turn.acquire(timeout=-1 if left is None else left):
-            raise RingBusy("another thread of this process holds the ring")
+        self.take(deadline)
         try:
-            self._lock(deadline)
-            try:
-                yield
-            finally:
-                fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, 0)
+            yield
         finally:
-            turn.release()
-            while _late:
-                _late.pop()()
+            self.give_back()
 
     def closing(self) -> Callable[[Callable[[], None]], None]:
         """Return what closes the file by a call that it is given: now, or once nobody holds the lock.

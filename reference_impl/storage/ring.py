@@ -150,10 +150,12 @@ class Ring:
         assert not self.in_the_way(rows)
         mine = min(rows, self.capacity)
         claim = Claim(start=self.head + rows - mine, rows=mine, owner=owner)
-        ring = replace(
-            self,
+        ring = Ring(
+            capacity=self.capacity,
             head=self.head + rows,
+            base=self.base,
             written=self.written + rows - mine,
+            lost=self.lost,
             claims=(*self.claims, claim),
         )
         return _tidied(ring), claim
@@ -166,9 +168,12 @@ class Ring:
         """
         done = self._in_flight(start)
         gone = done.stop <= self.base  # it was emptied meanwhile
-        return replace(
-            self,
+        return Ring(
+            capacity=self.capacity,
+            head=self.head,
+            base=self.base,
             written=self.written + (0 if gone else done.rows),
+            lost=self.lost,
             claims=tuple(one for one in self.claims if one is not done),
         )
 
@@ -238,7 +243,7 @@ class Ring:
 
 def _tidied(ring: Ring) -> Ring:
     """Return it without lost rows that were claimed again or emptied; neighbours become one claim."""
-    if not ring.claims:
+    if all(one.owner is not None for one in ring.claims):
         return ring
     low = ring.low
     kept: list[Claim] = []

@@ -115,7 +115,8 @@ class SharedRing:
             ring = self.moment()
             if not self._has_room(ring, rows):
                 self._make_room(min(ring.head + rows, ring.capacity), deadline)
-            with self._lock.held(deadline):
+            self._lock.take(deadline)
+            try:
                 ring = self._header.ring()
                 if not self._has_room(ring, rows):  # others claimed meanwhile
                     continue
@@ -124,6 +125,8 @@ class SharedRing:
                     ring, claim = ring.claim(owner, rows)
                     self._header.publish(ring)
                     return claim
+            finally:
+                self._lock.give_back()
             self._wait(ring, in_the_way, deadline)
 
     def commit(self, claim: Claim) -> None:
@@ -202,8 +205,11 @@ class SharedRing:
         )
 
     def _change(self, change: Callable[[Ring], Ring]) -> None:
-        with self._lock.held(self.deadline()):
+        self._lock.take(self.deadline())
+        try:
             self._header.publish(change(self._header.ring()))
+        finally:
+            self._lock.give_back()
 
     def _has_room(self, ring: Ring, rows: int) -> bool:
         return min(ring.head + rows, ring.capacity) <= self._header.room
