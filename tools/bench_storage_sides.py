@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import mmap
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -17,6 +16,8 @@ from stable_baselines3.common.buffers import ReplayBuffer as SB3Buffer
 from tensordict import TensorDict
 from torchrl.data import LazyMemmapStorage, LazyTensorStorage, ReplayBuffer
 
+from reference_impl.core.clock import Deadline
+from reference_impl.core.ownership import start_process
 from reference_impl.storage import SharedReplayBuffer, SharedStorage
 
 
@@ -92,7 +93,7 @@ def ours_reused(work: Work) -> Side:
 
 
 def torchrl(work: Work) -> Side:
-    """torchrl's storage itself."""
+    """Torchrl's storage itself."""
     storage, rows, cursor = LazyTensorStorage(work.capacity), work.rows(), [0]
 
     def write() -> None:
@@ -110,12 +111,12 @@ def our_buffer(work: Work) -> Side:
 
 
 def torchrl_buffer(work: Work, kind: type[LazyTensorStorage] = LazyTensorStorage) -> Side:
-    """torchrl's own."""
+    """Torchrl's own."""
     return _buffered(work, ReplayBuffer(storage=kind(work.capacity), batch_size=work.batch))
 
 
 def torchrl_memmap_buffer(work: Work) -> Side:
-    """torchrl's own, over memory maps."""
+    """Torchrl's own, over memory maps."""
     return torchrl_buffer(work, LazyMemmapStorage)
 
 
@@ -146,21 +147,19 @@ class Writers:
     """Two processes that write a number of batches a step."""
 
     def __init__(self, writes: Sequence[Callable[[], object]], batches: int = 10) -> None:
-        context = get_context("fork")  # noqa: TID251 - nothing else is as bare
         self._ends = []
         self._processes = []
         for write in writes:
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_write, args=(theirs, write, batches), daemon=True)
-            process.start()
+            ours, theirs = Pipe()
+            args = theirs, write, batches
+            self._processes.append(start_process(_write, args, name="writer", start_method="fork"))
             theirs.close()
             self._ends.append(ours)
-            self._processes.append(process)
 
     def step(self) -> None:
         """Both write, and say that they have."""
         for end in self._ends:
-            end.send(True)
+            end.send("do")
         for end in self._ends:
             end.recv()
 
@@ -168,7 +167,8 @@ class Writers:
         """Kill them: they have nothing to clean up."""
         for end, process in zip(self._ends, self._processes, strict=True):
             process.kill()
-            process.join()
+            process.join(Deadline.after(10.0))
+            process.release()
             end.close()
 
 
@@ -203,7 +203,7 @@ class Beside:
     def __init__(self, side: Side, other: Callable[[], object]) -> None:
         self._side = side
         self._other = Writers([lambda: _for_ever(other)])
-        self._other._ends[0].send(True)  # noqa: SLF001 - starts it; nobody asks for the answer
+        self._other._ends[0].send("do")  # noqa: SLF001 - starts it; nobody asks for the answer
         self.step = side.step
 
     def close(self) -> None:
@@ -275,10 +275,7 @@ def _for_ever(call: Callable[[], object]) -> None:
 
 def _write(end: Connection, write: Callable[[], object], batches: int) -> None:
     torch.set_num_threads(1)
-    try:
-        while end.recv():
-            for _ in range(batches):
-                write()
-            end.send(True)
-    finally:
-        os._exit(0)
+    while end.recv():
+        for _ in range(batches):
+            write()
+        end.send("done")
