@@ -33,11 +33,11 @@ def crash(path, number, where):
         dies()
 
     if where == "row":
-        Columns.write = tears  # type: ignore[method-assign]
+        Columns.write = tears  # type: ignore[method-assign]  # in a process of its own
     elif where == "commit":
-        SharedRing.commit = dies  # type: ignore[method-assign]
+        SharedRing.commit = dies  # type: ignore[method-assign]  # in a process of its own
     else:
-        SharedRing.claim = dies  # type: ignore[method-assign]
+        SharedRing.claim = dies  # type: ignore[method-assign]  # in a process of its own
     storage.append(rows(3 * number, 3))
 
 

@@ -73,7 +73,7 @@ def test_a_reader_that_is_overtaken_reads_again(memory):
             return found
 
     other = Header(memory)
-    other._words = Overtaken(other._words)  # type: ignore[assignment]
+    other._words = Overtaken(other._words)  # type: ignore[assignment]  # as much of a memoryview as is read
     assert other.ring() == rings[3]
 
 

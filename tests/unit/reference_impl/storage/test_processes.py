@@ -69,11 +69,11 @@ def die_at(_, storage, where):
         dies()
 
     if where == "claim":
-        SharedRing.commit = SharedRing.lose = Columns.write = dies  # type: ignore[method-assign]
+        SharedRing.commit = SharedRing.lose = Columns.write = dies  # type: ignore[method-assign]  # in a process of its own
     elif where == "row":
-        Columns.write = tears  # type: ignore[method-assign]
+        Columns.write = tears  # type: ignore[method-assign]  # in a process of its own
     elif where == "commit":
-        SharedRing.commit = dies  # type: ignore[method-assign]
+        SharedRing.commit = dies  # type: ignore[method-assign]  # in a process of its own
     else:  # half-way through the bookkeeping, and with the lock
         publish, calls = Header.publish, []
 
@@ -84,7 +84,7 @@ def die_at(_, storage, where):
                 dies()
             publish(self, ring)
 
-        Header.publish = half  # type: ignore[method-assign]
+        Header.publish = half  # type: ignore[method-assign]  # in a process of its own
     storage.append(rows(10, 2))
 
 
