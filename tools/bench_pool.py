@@ -80,12 +80,12 @@ def _p99(blocks: Sequence[Sequence[float]]) -> float:
     return every[int(0.99 * (len(every) - 1))]
 
 
-def main(parts: Sequence[str]) -> int:
-    """Measure, write, print."""
+def run(all_of_them: Sequence[Row], parts: Sequence[str], name: str) -> int:
+    """Measure those rows whose name has one of the parts, write them under this name, and print."""
     torch.set_num_threads(1)
     multiprocessing.set_start_method("fork", force=True)  # torchrl's import made it spawn
     rows = []
-    for row in all_rows():
+    for row in all_of_them:
         if parts and not any(part in row.name for part in parts):
             continue
         rows.append(found := _measure(row))
@@ -97,9 +97,9 @@ def main(parts: Sequence[str]) -> int:
         )
     out = Path("reports/bench")
     out.mkdir(parents=True, exist_ok=True)
-    (out / "pool.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    (out / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return 0 if all(row["holds"] for row in rows) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(all_rows(), sys.argv[1:], "pool"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -19,18 +19,7 @@ from torchrl.data import LazyMemmapStorage, LazyTensorStorage, ReplayBuffer
 from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_process
 from reference_impl.storage import SharedReplayBuffer, SharedStorage
-
-
-class Side(Protocol):
-    """One way of keeping rows."""
-
-    def step(self) -> object:
-        """Do what is timed, once."""
-        ...
-
-    def close(self) -> None:
-        """End what it started."""
-        ...
+from tools.bench_sides import Side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
