@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tensordict import TensorDictBase
 
     from reference_impl.storage.layout import Layout
+    from reference_impl.storage.ring import Claim
     from reference_impl.storage.shared_ring import SharedRing
     from reference_impl.storage.storage import SharedStorage
     from reference_impl.storage.view import View
@@ -64,7 +65,7 @@ def load(storage: SharedStorage, path: str) -> None:
     """
     if not (Path(path) / HEADER_FILE).is_file():
         raise NotAStorage(f"{path} holds no dump of a storage")
-    kept = type(storage)(1, ndim=storage.ndim, path=path)
+    kept = type(storage)(storage.max_size, ndim=storage.ndim, path=path)
     if (layout := kept.shared.layout) is None:
         return storage.shared.empty(count=True)
     view = kept.view()
@@ -111,17 +112,18 @@ def _fill(
     if shared.layout != layout:
         raise RowsMismatch(f"the rows, or their number, are others: {layout}, not {shared.layout}")
     shared.empty(count=True)
-    claim = shared.claim(layout.rows)
+    begun: list[Claim] = []
     kept = []
     try:
+        shared.claim(layout.rows, begun)
         for start, rows in runs:
             entries = entries_of(layout, rows, (len(rows),))
             columns.write(start % layout.rows, entries, 0)
             kept.append((start, start + len(rows)))
+        shared.replace(lambda now: now.taking(ring, kept))
     except BaseException:
-        shared.lose(claim)
+        shared.give_up(begun)
         raise
-    shared.replace(lambda now: now.taking(ring, kept))
 
 
 def _runs(view: View, layout: Layout) -> Iterator[tuple[int, TensorDictBase]]:

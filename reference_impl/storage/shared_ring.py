@@ -1,11 +1,12 @@
 """A ring that processes share: the thin shell that carries out what `ring.Ring` decides.
 
-Only the bookkeeping of claims and commits is done under the lock between processes, some 20 us;
+Only the bookkeeping of claims and commits is done under the lock between processes, some 10 us each;
 rows are copied without it. Who is gone is found out by whoever comes next, at most every 50 ms.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import weakref
@@ -19,19 +20,17 @@ from reference_impl.storage.layout import Layout, from_json, to_json
 from reference_impl.storage.lock import ProcessLock
 from reference_impl.storage.owners import alive, me
 from reference_impl.storage.places import data_size
-from reference_impl.storage.ring import CLAIMS_MAX, Claim, Ring
+from reference_impl.storage.ring import CLAIMS_MAX, Claim, NotClaimed, Ring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from reference_impl.core.clock import Clock
     from reference_impl.storage.places import Place
 
 LOOK_S: Final = 0.05
 """How long a dead writer may stay unnoticed while others come by."""
-_PAUSE_S: Final = (
-    0.0005  # between looks at claims that lie in the way: writing one takes about that
-)
+_PAUSE_S: Final = 0.0005  # between looks at claims in the way: writing one takes about that
 _log: Final = logging.getLogger("reference_impl.storage")
 
 
@@ -50,6 +49,7 @@ class SharedRing:
         self._clock = clock
         self._look_at = 0.0
         self._settled: tuple[Layout, Columns] | None = None
+        self._owed: list[Claim] = []  # to be given up, when the ring could not be had for it
         self._lock = ProcessLock(place.head.fileno())
         weakref.finalize(self, self._lock.closing(), place.release)
         with self._lock.alone():
@@ -102,8 +102,10 @@ class SharedRing:
         """Return the ring as it is, and ask for nobody's life; never waits."""
         return self._header.ring()
 
-    def claim(self, rows: int) -> Claim:
-        """Return a claim of the next rows, for which there is memory; all of it has room.
+    def claim(self, rows: int, begun: list[Claim] | None = None) -> Claim:
+        """Return a claim of the next rows, for which there is memory.
+
+        `begun` gets it before anybody else can see it: whoever fails from there on has to `give_up`.
 
         Raises:
             NoRoom: nothing was claimed.
@@ -117,12 +119,14 @@ class SharedRing:
                 self._make_room(min(ring.head + rows, ring.capacity), deadline)
             self._lock.take(deadline)
             try:
-                ring = self._header.ring()
+                ring = self._paid(self._header.ring())
                 if not self._has_room(ring, rows):  # others claimed meanwhile
                     continue
                 in_the_way = ring.in_the_way(rows)
                 if not in_the_way and len(ring.claims) < CLAIMS_MAX:
                     ring, claim = ring.claim(owner, rows)
+                    if begun is not None:
+                        begun.append(claim)
                     self._header.publish(ring)
                     return claim
             finally:
@@ -146,7 +150,12 @@ class SharedRing:
             RingBusy.
         """
         self._change(lambda ring: ring.lose(claim.start))
-        _log.warning("%d rows were lost: writing them failed", claim.rows)
+
+    def give_up(self, begun: Collection[Claim]) -> None:
+        """Lose what of these is in flight: now, or as soon as the ring can be had."""
+        self._owed += begun
+        with contextlib.suppress(RingBusy):
+            self._change(self._paid)
 
     def empty(self, *, count: bool) -> None:
         """Drop all rows; `count`: and the count of what was written.
@@ -211,6 +220,15 @@ class SharedRing:
         finally:
             self._lock.give_back()
 
+    def _paid(self, ring: Ring) -> Ring:
+        """Return it without what is to be given up."""
+        while self._owed:
+            with contextlib.suppress(NotClaimed):  # it was committed, or was never seen
+                ring = ring.lose(self._owed[-1].start)
+                _log.warning("%d rows were lost: writing them failed", self._owed[-1].rows)
+            self._owed.pop()
+        return ring
+
     def _has_room(self, ring: Ring, rows: int) -> bool:
         return min(ring.head + rows, ring.capacity) <= self._header.room
 
@@ -240,7 +258,11 @@ class SharedRing:
         dead = {one for one in ring.owners if one != mine and not alive(one)}
         if not dead:
             return ring
-        with self._lock.held(self.deadline()):
+        try:
+            self._lock.take(Deadline.after(0.0, self._clock))
+        except RingBusy:
+            return ring  # reading goes on without the lock; the next look comes soon enough
+        try:
             before = self._header.ring()
             ring = before.without(dead)
             if ring is not before:
@@ -248,4 +270,6 @@ class SharedRing:
                 pids = ", ".join(str(one.pid) for one in dead)
                 rows = ring.lost - before.lost
                 _log.warning("%d rows were lost: process %s ended while it wrote them", rows, pids)
+        finally:
+            self._lock.give_back()
         return ring

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reference_impl.storage.layout import Layout
+    from reference_impl.storage.ring import Claim
 
 PATIENCE_S: Final = 10.0
 _PAUSE_S: Final = 0.0005
@@ -129,13 +130,14 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
         assert layout is not None
         assert columns is not None
         entries = entries_of(layout, data, (rows,))
-        claim = self.shared.claim(rows)
+        begun: list[Claim] = []
         try:
+            claim = self.shared.claim(rows, begun)
             columns.write(claim.start % layout.rows, entries, rows - claim.rows)
+            self.shared.commit(claim)
         except BaseException:
-            self.shared.lose(claim)
+            self.shared.give_up(begun)
             raise
-        self.shared.commit(claim)
         return torch.arange(claim.stop - rows, claim.stop) % layout.rows
 
     def set(self, cursor: Any, data: Any, *, set_cursor: bool = True) -> None:
@@ -298,12 +300,11 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
         return torch.as_tensor(index, dtype=torch.int64).reshape(-1)
 
     def _check_reopened(self, layout: Layout) -> None:
-        if (max_size := layout.rows * math.prod(layout.inner)) < self._asked or (
-            len(layout.inner) != self.ndim - 1
-        ):
+        rows = -(self._asked // -max(math.prod(layout.inner), 1))
+        if rows != layout.rows or len(layout.inner) != self.ndim - 1:
             raise RowsMismatch(
-                f"there is a storage of {max_size} elements in {len(layout.inner) + 1} dimensions, "
-                f"asked for was one of {self._asked} in {self.ndim}"
+                f"there is a storage of {layout.rows} x {layout.inner} elements, "
+                f"asked for was one of {self._asked} in {self.ndim} dimensions"
             )
 
 

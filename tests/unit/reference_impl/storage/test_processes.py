@@ -154,6 +154,7 @@ def test_samples_beside_writers_at_full_speed_are_whole(capacity):
 
 
 def hold_the_lock(pipe, storage):
+    pipe.recv()
     with storage.shared._lock.held(Deadline.after(10.0)):
         pipe.send("held")
         pipe.recv()
@@ -163,6 +164,7 @@ def test_who_is_stopped_with_the_lock_is_named_when_the_bound_is_over():
     storage = SharedStorage(4, patience_s=0.1)
     storage.append(rows(0, 2))
     with child(hold_the_lock, storage) as (process, pipe):
+        pipe.send("take it")
         heard(pipe)
         with pytest.raises(RingBusy, match=f"process {process.pid} holds"):
             storage.append(rows(2, 1))
@@ -171,6 +173,28 @@ def test_who_is_stopped_with_the_lock_is_named_when_the_bound_is_over():
         process.join(Deadline.after(60.0))
         storage.append(rows(2, 1))
     assert stamps(storage.get(slice(None))) == [0, 1, 2]
+
+
+def test_what_could_not_be_committed_is_given_up_once_the_ring_can_be_had(monkeypatch):
+    storage = SharedStorage(4, patience_s=0.1)
+    storage.append(rows(0, 2))
+    write = Columns.write
+    with child(hold_the_lock, storage) as (process, pipe):
+
+        def waits(*given):
+            write(*given)
+            pipe.send("take it")
+            heard(pipe)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Columns, "write", waits)
+            with pytest.raises(RingBusy, match="holds the ring"):
+                storage.append(rows(2, 2))
+        assert stamps(storage.get(slice(None))) == [0, 1]
+        process.kill()
+        process.join(Deadline.after(60.0))
+    assert storage.append(rows(4, 4)).tolist() == [0, 1, 2, 3]
+    assert (stamps(storage.get(slice(None))), storage.lost_rows) == ([4, 5, 6, 7], 2)
 
 
 def test_threads_take_turns():
