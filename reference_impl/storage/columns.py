@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from tensordict import TensorDict
@@ -20,6 +20,11 @@ _IN_NUMPY: Final = frozenset(
     getattr(torch, name)
     for name in "bool uint8 int8 int16 int32 int64 float16 float32 float64".split()  # noqa: SIM905 - one line
 )
+
+
+def put(into: Any, slot: int, rows: Any) -> None:
+    """Copy one entry of some rows into its column from this slot on; all that is written comes through here."""
+    into[slot : slot + len(rows)] = rows
 
 
 class Columns:
@@ -52,22 +57,16 @@ class Columns:
         """
         first = self._rows - slot
         for column, array, entry in zip(self._by_row, self._arrays, entries, strict=True):
-            rows = entry[skip:] if skip else entry
-            number = rows.shape[0]
+            rows: Any = entry[skip:] if skip else entry
+            into: Any = column
             if array is not None and rows.device == _CPU and not rows.requires_grad:
-                given = (
-                    rows.numpy()
-                )  # whose copies take less than torch's, of few bytes and of many
-                if number <= first:
-                    array[slot : slot + number] = given
-                else:
-                    array[slot:] = given[:first]
-                    array[: number - first] = given[first:]
-            elif number <= first:
-                column[slot : slot + number].copy_(rows)
+                # numpy's copies take less than torch's, of few bytes and of many.
+                into, rows = array, rows.numpy()
+            if len(rows) <= first:
+                put(into, slot, rows)
             else:
-                column[slot:].copy_(rows[:first])
-                column[: number - first].copy_(rows[first:])
+                put(into, slot, rows[:first])
+                put(into, 0, rows[first:])
 
     def read(self, elements: torch.Tensor, out: TensorDict | None = None) -> TensorDict:
         """Return copies of elements, int64 [n] counted over all dimensions of the storage.
