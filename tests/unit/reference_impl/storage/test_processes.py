@@ -11,6 +11,7 @@ from multiprocessing import Pipe
 
 import pytest
 import torch
+from torchrl.data import PrioritizedSampler
 
 from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_process, start_thread
@@ -228,3 +229,19 @@ def test_a_fork_while_a_thread_holds_the_lock_is_not_locked_out():
         assert heard(pipe) == 2
     assert thread.join(Deadline.after(60.0))
     assert torch.equal(storage.get(slice(None))["stamp"], torch.arange(2))
+
+
+def say_its_sampler(pipe, buffer):
+    buffer.extend(rows(0, 3))
+    pipe.send((type(buffer.sampler).__name__, stamps(buffer[:])))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prioritized_samplers")
+def test_a_buffer_with_priorities_travels_and_leaves_them_at_home():
+    buffer = SharedReplayBuffer(
+        storage=SharedStorage(8), sampler=PrioritizedSampler(8, 1.0, 1.0), batch_size=50
+    )
+    with child(say_its_sampler, buffer, start_method="spawn") as (_, pipe):
+        assert heard(pipe) == ("RandomSampler", [0, 1, 2])
+    assert set(stamps(buffer.sample())) == {0, 1, 2}
