@@ -201,6 +201,21 @@ def _not_in_a_worker() -> Any:
     raise RuntimeError("not in a worker")
 
 
+def what_a_killed_worker_is(kind, scheme) -> Any:
+    with Collected(
+        kind, "fork", policy=make_policy(1.0), weight_sync_schemes={"policy": scheme()}
+    ) as collected:
+        collected.seen()
+        process = collected.collector.procs[0]
+        process.kill()
+        process.join()
+        begun = Deadline.after(RUN_S)
+        told = collected.refused(weights(2.0))
+        left = begun.left()
+        assert left is not None
+        return [told, RUN_S - left]
+
+
 class Judging(nn.Module):
     """A postproc with a value network, which shows what it holds in the place of the observation."""
 

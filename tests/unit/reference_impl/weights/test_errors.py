@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reference_impl.core.errors import WorkerDied, WorkerError
-from reference_impl.weights.errors import AnswerTimeout, WorkersFailed, error_of
+from reference_impl.weights.errors import AnswerTimeout, WorkersFailed, error_of, joined
 from reference_impl.weights.ledger import DONE, WAITING, Conclusion, Died, Failed
 from reference_impl.weights.messages import Failure
 
@@ -69,3 +69,23 @@ def test_errors_say_the_same_after_pickling(fates):
     raised = error(*fates)
     copy = pickle.loads(pickle.dumps(raised))
     assert (type(copy), str(copy)) == (type(raised), str(raised))
+
+
+def test_one_error_is_told_as_it_is():
+    error = WorkerError(1, "send", "ValueError: no")
+    assert joined([error]) is error
+
+
+def test_errors_of_several_requests_are_told_together():
+    first = WorkersFailed((WorkerError(0, "send", "a"), WorkerError(1, "send", "b")))
+    late = AnswerTimeout((2,), "send", 7)
+    told = joined([first, late, WorkerDied(3, "send", -9)])
+    assert isinstance(told, WorkersFailed)
+    assert [each.worker for each in told.failures] == [0, 1, 2, 3]
+    assert "no answer in time (request 7)" in str(told.failures[2])
+
+
+def test_several_requests_that_are_only_late_are_late():
+    told = joined([AnswerTimeout((0, 1), "send", 3), AnswerTimeout((1, 2), "send", 4)])
+    assert isinstance(told, AnswerTimeout)
+    assert (told.workers, told.request_id) == ((0, 1, 2), 4)
