@@ -139,10 +139,12 @@ class Run:
     def stopped(self, value: int) -> None:
         """A worker is stopped during a send to all, and goes on after it."""
         worker = self.random.randrange(WORKERS)
-        os.kill(self.workers.worker_pids[worker], signal.SIGSTOP)
+        pid = self.workers.worker_pids[worker]
+        os.kill(pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)  # it was sent: now it has struck
         _fill(self.trainer, value)
         named = self.failed(lambda: self.scheme.send(timeout=STOPPED_S))
-        os.kill(self.workers.worker_pids[worker], signal.SIGCONT)
+        os.kill(pid, signal.SIGCONT)
         if worker not in named:
             self.problems.append(f"{value}: {worker} was stopped, told of {named}")
         for place in range(WORKERS):
