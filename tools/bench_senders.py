@@ -211,9 +211,8 @@ def _receive_for_ever(scheme: Any, make: Make, worker: int) -> None:
     threading.Event().wait()
 
 
-def sends_by_cpu(scheme: str, make: Make, workers: int, sends: int = 60) -> float:
-    """Ms of the sender's CPU time a send, as the least of several blocks."""
-    side = Ours(scheme, make, workers)
+def sends_by_cpu(side: Side, sends: int = 60) -> float:
+    """Ms of the sending thread's CPU time a send: the least of several blocks."""
     found = []
     try:
         for _ in range(4):
