@@ -16,11 +16,14 @@ from tensordict.nn import TensorDictModule
 from torch import nn
 from torchrl.data import Composite, LazyMemmapStorage, ReplayBuffer, Unbounded
 from torchrl.envs import EnvBase
+from torchrl.modules import ValueOperator
+from torchrl.objectives.value import GAE
 
 from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_process
 
 NUM_WORKERS, FRAMES = 2, 8
+VALUE = "postproc.adv_module.value_network"
 RUN_S = 120.0
 
 
@@ -217,15 +220,20 @@ def what_a_killed_worker_is(kind, scheme) -> Any:
 
 
 class Judging(nn.Module):
-    """A postproc with a value network, which shows what it holds in the place of the observation."""
+    """Estimates advantages, and shows what the value network holds in the place of the observation."""
 
     def __init__(self, value) -> None:
         super().__init__()
-        self.adv_module = make_policy(value)
+        net = nn.Linear(1, 1)
+        with torch.no_grad():
+            net.weight.zero_()
+            net.bias.fill_(value)
+        network = ValueOperator(net, in_keys=["observation"])
+        self.adv_module = GAE(gamma=0.99, lmbda=0.95, value_network=network)
 
     def forward(self, batch) -> Any:
-        bias = self.adv_module(batch.select("observation").clone())["action"]
-        return batch.set("observation", bias.detach().clone())
+        judged = self.adv_module(batch.clone())
+        return batch.set("observation", judged["state_value"].detach().clone())
 
 
 def what_a_postproc_is_sent(kind, scheme) -> Any:
@@ -236,11 +244,11 @@ def what_a_postproc_is_sent(kind, scheme) -> Any:
         policy=make_policy(1.0),
         postproc=Judging(10.0),
         replay_buffer=storage,
-        weight_sync_schemes={"policy": scheme(), "postproc.adv_module": scheme()},
+        weight_sync_schemes={"policy": scheme(), VALUE: scheme()},
     ) as collected:
         update = collected.collector.update_policy_weights_
         found = [_newest(collected, storage)]
-        update(weights(20.0), model_id="postproc.adv_module")
+        update(weights(20.0), model_id=VALUE)
         found.append(_newest(collected, storage))
         update(weights(2.0))
         found.append(_newest(collected, storage))

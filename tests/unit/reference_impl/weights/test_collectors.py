@@ -51,6 +51,6 @@ def test_a_factory_that_raises_in_a_worker_is_told_by_the_collector(kind, scheme
     assert "not in a worker" in collecting.alone(collecting.what_a_factory_raises, kind, scheme)
 
 
-def test_a_model_in_a_postproc_has_a_scheme_of_its_own(kind, scheme):
+def test_the_value_network_of_a_postproc_has_a_scheme_of_its_own(kind, scheme):
     found = collecting.alone(collecting.what_a_postproc_is_sent, kind, scheme)
     assert found == [[[1.0], [10.0]], [[1.0], [20.0]], [[2.0], [20.0]]]
