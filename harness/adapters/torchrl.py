@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from tensordict import TensorDict
-from torchrl.collectors import MultiSyncCollector
 from torchrl.envs import AsyncEnvPool
-from torchrl.weight_update import MultiProcessWeightSyncScheme, SharedMemWeightSyncScheme
 
+from harness.adapters._torchrl_ends import close_ends
+from harness.adapters._torchrl_weights import WEIGHTS
 from harness.adapters.tensordict_entries import MARK
 from harness.adapters.tensordict_pool import EXTRAS, WATCHES, Dialect, pool_port
-from harness.adapters.tensordict_weights import stamps
 from harness.payloads.tensordict_env import ENDS, PAYLOADS, env_makers
 from harness.ports.backend import Backend, own_bound
 from harness.ports.param_verbs import PARAMS
@@ -30,14 +27,6 @@ from harness.ports.pool import (
     PoolSetup,
 )
 from harness.ports.pool_verbs import OPTIONAL
-from harness.ports.weights import (
-    Defect,
-    PolicyFactory,
-    Stamp,
-    WeightsCapabilities,
-    WeightsPort,
-    WeightsSetup,
-)
 
 _EXCHANGES = {"value": "queue", "slots": "shm", "auto": "auto"}
 _RESULT_QUEUES = ("step_queue", "reset_queue", "step_reset_queue")
@@ -46,7 +35,6 @@ _RESULT_QUEUE_LISTS = (
     "_per_env_reset_queues",
     "_per_env_step_reset_queues",
 )
-_SCHEMES = {"copy": MultiProcessWeightSyncScheme, "shared": SharedMemWeightSyncScheme}
 
 
 def _build(setup: PoolSetup, factories: Sequence[EnvFactory], deadline_s: float) -> Any:
@@ -71,38 +59,6 @@ def _worker_pids(pool: Any) -> list[int]:
     return [process.pid for process in getattr(pool, "threads", ())]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """The reading end of a queue's pipe, closed behind the queue's back."""
-
-    connection: Any
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has been closed."""
-        return bool(self.connection.closed)
-
-    def close(self) -> None:
-        """Close the file descriptor."""
-        self.connection.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _PublicQueue:
-    """A queue that is closed as its documentation says."""
-
-    queue: Any
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` was called."""
-        return bool(self.queue._closed)  # noqa: SLF001 - a queue has no public way to tell
-
-    def close(self) -> None:
-        """Call the queue's own `close`."""
-        self.queue.close()
-
-
 def _result_queues(pool: Any) -> list[Any]:
     queues = [getattr(pool, name) for name in _RESULT_QUEUES if hasattr(pool, name)]
     for name in _RESULT_QUEUE_LISTS:
@@ -114,54 +70,7 @@ def _channel(pool: Any, channel: Channel, end: End, how: Close) -> list[ChannelE
     """The owner's ends of whichever result queues this pool has."""
     if channel != "results" or end != "owner":
         return []
-    queues = _result_queues(pool)
-    if how == "public":
-        return [_PublicQueue(queue) for queue in queues]
-    return [_Reader(queue._reader) for queue in queues]  # noqa: SLF001 - the fault is on the pipe
-
-
-class CollectorWeights:
-    """A trainer's policy and a collector whose batches are one forward a worker."""
-
-    def __init__(self, setup: WeightsSetup, factory: PolicyFactory, deadline_s: float) -> None:
-        multiprocessing.set_start_method(setup.start_method, force=True)
-        self._factory = factory
-        self._deadline_s = deadline_s
-        self._policy = factory()
-        self._collector = MultiSyncCollector(
-            factory.env_makers(setup.num_workers),
-            self._policy,
-            frames_per_batch=setup.num_workers,
-            total_frames=-1,
-            cat_results="stack",
-            weight_sync_schemes={"policy": _SCHEMES[setup.scheme]()},
-        )
-        self._batches = iter(self._collector)
-
-    def forward(self) -> list[Stamp]:
-        """The next batch: one frame a worker."""
-        return stamps(next(self._batches))
-
-    def mutate(self, version: int) -> None:
-        """Fill the trainer's own parameters in place."""
-        self._factory.fill(self._policy, version)
-
-    def send(self, version: int, *, fresh: bool, defect: Defect | None) -> None:
-        """`update_policy_weights_`, with fresh weights or with the trainer's own."""
-        if fresh or defect is not None:
-            weights = self._factory.weights(version, defect)
-            self._collector.update_policy_weights_(TensorDict(weights, batch_size=[]))
-            return
-        self._factory.fill(self._policy, version)
-        self._collector.update_policy_weights_()
-
-    def close(self) -> None:
-        """Shut the collector down within the scenario's deadline."""
-        self._collector.shutdown(timeout=self._deadline_s)
-
-    def worker_pids(self) -> list[int]:
-        """The worker processes, by worker."""
-        return [process.pid for process in self._collector.procs]
+    return close_ends(_result_queues(pool), how)
 
 
 def _transfer_ends(pool: Any, channel: Channel, _: End) -> list[int]:
@@ -190,8 +99,6 @@ def _version() -> str:
     return version("torchrl")
 
 
-_make_weights: Callable[[WeightsSetup, PolicyFactory, float], CollectorWeights] = CollectorWeights
-
 backend = Backend(
     name="torchrl",
     version=_version,
@@ -219,10 +126,5 @@ backend = Backend(
         ),
         dialect,
     ),
-    weights=WeightsPort(
-        capabilities=WeightsCapabilities(
-            setup={"scheme": frozenset({"copy", "shared"}), "start_method": START_METHODS}
-        ),
-        make=_make_weights,
-    ),
+    weights=WEIGHTS,
 )

@@ -6,7 +6,8 @@ import logging
 import logging.handlers
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from harness.engine.gate_client import GateClient
 
@@ -26,6 +27,30 @@ def in_second_thread(function: Callable[[], object]) -> None:
     second = threading.Thread(target=run, name="harness-second", daemon=True)
     second.start()
     second.join()
+    if raised:
+        raise raised.pop()
+
+
+@contextmanager
+def repeated_beside(function: Callable[[], object]) -> Iterator[None]:
+    """Make a call again and again in a second thread, for as long as the block lasts; raise what it raised."""
+    over = threading.Event()
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            while not over.is_set():
+                function()
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+            raised.append(error)
+
+    second = threading.Thread(target=run, name="harness-beside", daemon=True)
+    second.start()
+    try:
+        yield
+    finally:
+        over.set()
+        second.join()
     if raised:
         raise raised.pop()
 

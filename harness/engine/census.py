@@ -167,6 +167,14 @@ def _targets(excluded: set[int]) -> list[str]:
     return found
 
 
+def freeze(pid: int, deadline: Deadline) -> bool:
+    """Stop a process, and wait until it is stopped; whether it is."""
+    os.kill(pid, signal.SIGSTOP)
+    while not (stopped := state(pid) in ("T", "t")) and not deadline.expired:
+        pause(0.001)
+    return stopped
+
+
 def kill(pid: int, deadline: Deadline) -> bool:
     """Kill a process, and wait until it is gone; whether it is."""
     os.kill(pid, signal.SIGKILL)

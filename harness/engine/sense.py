@@ -173,6 +173,7 @@ def _check_steps(scenario: Scenario[Any, Any], component: Component, where: obje
         if getattr(step, "placement", None) is not None:
             _check_placement(scenario, component, i, where)
         _check_transfer(scenario, step, f"steps[{i}]", where)
+        _check_workers(scenario, step, f"steps[{i}]", where)
         during = getattr(step, "during", None)
         if during is not None and step.bound_s >= during.within_s:
             problem = f"below the deadline of what runs during it, {during.within_s:g} s"
@@ -189,7 +190,7 @@ def _check_placement(
     if at.k < 1:
         raise UsageError(where, f"{key}.k", f"counts from 1, got {at.k}")
     _check_role(scenario, fault, at.role, f"{key}.role", where)
-    known = fault.ops if at.role == "driver" else component.worker_ops
+    known = fault.ops if at.role == "driver" else _worker_ops(fault, component)
     if known and at.op not in known:
         who = (
             "it strikes the driver's"
@@ -205,6 +206,23 @@ def _check_placement(
     if not already < at.k <= reached:
         problem = f"{at.op} number {at.k} does not come after this step: the scenario has {reached} in all"
         raise UsageError(where, key, problem)
+
+
+def _check_workers(scenario: Scenario[Any, Any], step: Any, key: str, where: object) -> None:
+    """A verb that names workers names some that there are, each once."""
+    named = getattr(step, "workers", None)
+    if named is None:
+        return
+    workers = _workers(scenario)
+    if not named or len(set(named)) < len(named) or not set(named) <= set(range(workers)):
+        problem = f"some of {workers} workers, each once, got {list(named)}"
+        raise UsageError(where, f"{key}.workers", problem)
+
+
+def _worker_ops(fault: Any, component: Component) -> frozenset[str]:
+    """Where a fault can strike a worker: some can at some of its operations only."""
+    own: frozenset[str] = getattr(fault, "worker_ops", component.worker_ops)
+    return own & component.worker_ops
 
 
 def _check_transfer(scenario: Scenario[Any, Any], fault: Any, key: str, where: object) -> None:

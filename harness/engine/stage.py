@@ -6,7 +6,10 @@ second threads, a cycle, what is scarce.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import os
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -115,8 +118,9 @@ class SessionStage:
 
     def arm_transfer(self, fault: TransferFault) -> None:
         """Have the k-th transfer from now struck, in whichever process it happens."""
-        num_envs = int(self._request.setup["num_envs"])
-        rule = transfer_rules.rule_of(fault, self._session.subject(), self._pairs, num_envs)
+        setup = self._request.setup
+        workers = int(setup.get("num_envs") or setup["num_workers"])
+        rule = transfer_rules.rule_of(fault, self._session.subject(), self._pairs, workers)
         self._gate.arm_transfer(rule)
 
     def fill_channel(self, channel: str, worker: int) -> int:
@@ -156,11 +160,27 @@ class SessionStage:
             self.record(fault, "effect", "the cycle was collected")
 
     def kill_worker(self, fault: str, worker: int) -> None:
-        """Kill the worker process of an env, and wait until it is gone."""
-        pid = self._session.subject().worker_pids()[worker]  # type: ignore[attr-defined] # every pool has them
+        """Kill a worker process, and wait until it is gone."""
+        pid = self._pid_of(worker)
         self.record(fault, "reached", f"process {pid} while nothing is called", worker=worker)
         if census.kill(pid, Deadline.after(GONE_S * self._request.time_scale)):
             self.record(fault, "effect", f"process {pid} is gone")
+
+    def freeze_worker(self, fault: str, worker: int) -> None:
+        """Stop a worker process, and wait until it is stopped."""
+        pid = self._pid_of(worker)
+        self.record(fault, "reached", f"process {pid} while nothing is called", worker=worker)
+        if census.freeze(pid, Deadline.after(GONE_S * self._request.time_scale)):
+            self.record(fault, "effect", f"process {pid} is stopped")
+
+    def thaw_worker(self, worker: int) -> None:
+        """Let a worker process go on that was stopped, unless somebody has ended it meanwhile."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid_of(worker), signal.SIGCONT)
+
+    def _pid_of(self, worker: int) -> int:
+        pid: int = self._session.subject().worker_pids()[worker]  # type: ignore[attr-defined] # every backend's object has them
+        return pid
 
     def spoil_next_send(self, fault: str, defect: str) -> None:
         """Have the session's next send carry weights that the worker cannot apply."""

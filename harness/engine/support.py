@@ -27,6 +27,13 @@ def unsupported(
     if setup is not None:
         return setup
     for fault in request.faults():
+        at = fault.placement
+        if (
+            at is not None
+            and at.role != "driver"
+            and at.op not in declared.get("worker_ops", at.op)
+        ):
+            return f"the backend's workers pass no {at.op}"
         reason = fault.lacking or fault.unsupported(request.setup, SimpleNamespace(**declared))
         if reason is not None:
             return reason

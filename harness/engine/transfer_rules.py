@@ -13,14 +13,14 @@ from harness.ports.faults import TransferFault
 CHUNK = 1 << 16  # bytes
 
 
-def rule_of(fault: TransferFault, subject: Any, pairs: Pairs, num_envs: int) -> TransferRule:
+def rule_of(fault: TransferFault, subject: Any, pairs: Pairs, num_workers: int) -> TransferRule:
     """The rule that has this fault carried out.
 
     Args:
         fault: which.
         subject: the backend's object, with the port's `transfer_ends` and `worker_pids`.
         pairs: the other sides of duplex pipes.
-        num_envs: as many ends as there are envs are one each; else they are shared.
+        num_workers: as many ends as there are workers, or envs, are one each; else they are shared.
 
     Raises:
         OSError: an end is closed.
@@ -31,7 +31,7 @@ def rule_of(fault: TransferFault, subject: Any, pairs: Pairs, num_envs: int) -> 
     found = list(subject.transfer_ends(fault.channel, side))
     for env, end in enumerate(found):
         name = name_of(end)
-        ends |= dict.fromkeys((name, pairs.other(name)), env if len(found) == num_envs else None)
+        ends |= dict.fromkeys((name, pairs.other(name)), env if len(found) == num_workers else None)
     workers = {str(pid): worker for worker, pid in enumerate(subject.worker_pids())}
     pids: dict[str, int | None] = {**workers}
     if side == "owner" or not workers:

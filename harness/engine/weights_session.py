@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.engine.aside import repeated_beside
 from harness.engine.loader import backend_of
 from harness.engine.session import Session
 from harness.model.plain import from_plain
 from harness.ports import weights as port
+
+TORN_MAX = 8  # torn forwards of a race that are journalled; all are counted
 
 
 class WeightsSession(Session):
@@ -29,7 +32,12 @@ class WeightsSession(Session):
         assert found is not None
         sends = [verb.within_s for verb in self.request.verbs() if verb.do == "send"]
         deadline_s = min(sends, default=5.0) * self.request.time_scale
-        factory = VersionedPolicyFactory(numel=setup.numel, link=self.link)
+        factory = VersionedPolicyFactory(
+            numel=setup.numel,
+            link=self.link,
+            reads_all=setup.reads == "all",
+            hooks=self.hooks(),
+        )
         self._sync = found.make(setup, factory, deadline_s)
 
     def drop(self) -> None:
@@ -37,19 +45,28 @@ class WeightsSession(Session):
         self._sync = None
 
     def arguments(self, verb: Any) -> dict[str, Any]:
-        """Versions, and whether a fault spoils the send."""
+        """Versions, targets, and whether a fault spoils the send."""
         match verb:
             case port.Send():
-                defect = None
-                if self._spoilt is not None:
-                    fault, defect = self._spoilt
-                    self._spoilt = None
-                    self.stage.record(
-                        fault, "effect", f"send of version {verb.version} has {defect}"
-                    )
-                return {"version": verb.version, "how": verb.how, "defect": defect}
+                return {
+                    "version": verb.version,
+                    "how": verb.how,
+                    "defect": self._defect_of(verb),
+                    "workers": _listed(verb.workers),
+                    "model": verb.model,
+                }
+            case port.SendAsync():
+                return {"version": verb.version, "how": "fresh", "defect": self._defect_of(verb)}
             case port.Mutate():
                 return {"version": verb.version}
+            case port.Forward():
+                return {"workers": _listed(verb.workers)}
+            case port.RestartWorker():
+                return {"worker": verb.worker}
+            case port.Misused():
+                return {"what": verb.what, "refusable": True}
+            case port.Race():
+                return {"sends": verb.sends}
             case _:
                 return {}
 
@@ -57,12 +74,27 @@ class WeightsSession(Session):
         """Call the trainer's side."""
         match verb:
             case port.Forward():
-                return {"rows": [_row(stamp) for stamp in self._sync.forward()]}
+                return {"rows": [_row(stamp) for stamp in self._sync.forward(verb.workers)]}
+            case port.Race():
+                return self._race(verb)
             case port.Mutate():
                 self._sync.mutate(verb.version)
             case port.Send():
-                fresh = verb.how == "fresh"
-                self._sync.send(verb.version, fresh=fresh, defect=arguments["defect"])
+                self._sync.send(
+                    verb.version,
+                    fresh=verb.how == "fresh",
+                    defect=arguments["defect"],
+                    workers=verb.workers,
+                    model=verb.model,
+                )
+            case port.SendAsync():
+                self._sync.send_async(verb.version, defect=arguments["defect"])
+            case port.WaitAsync():
+                self._sync.wait_async()
+            case port.RestartWorker():
+                self._sync.restart_worker(verb.worker)
+            case port.Misused():
+                self._sync.misuse(verb.what)
             case port.Shutdown():
                 self._sync.close()
             case _:
@@ -73,11 +105,43 @@ class WeightsSession(Session):
         """Have the next send carry weights that the worker cannot apply."""
         self._spoilt = (fault, defect)
 
+    def _defect_of(self, verb: Any) -> str | None:
+        """How this send is spoilt, if a fault says so."""
+        if self._spoilt is None:
+            return None
+        fault, defect = self._spoilt
+        self._spoilt = None
+        self.stage.record(fault, "effect", f"send of version {verb.version} has {defect}")
+        return defect
+
+    def _race(self, verb: port.Race) -> dict[str, Any]:
+        """Send without a pause, and forward without one beside it, until all is sent."""
+        counted: dict[str, Any] = {"forwards": 0, "torn": 0, "rows": []}
+        with repeated_beside(lambda: _count(counted, self._sync.forward())):
+            for version in range(verb.versions_from, verb.versions_from + verb.sends):
+                self._sync.send(version, fresh=True, defect=None)
+        return counted
+
+
+def _count(counted: dict[str, Any], stamps: list[port.Stamp]) -> None:
+    for stamp in stamps:
+        counted["forwards"] += 1
+        if not stamp.first == stamp.last == stamp.buffer:
+            counted["torn"] += 1
+            if len(counted["rows"]) < TORN_MAX:
+                counted["rows"].append(_row(stamp))
+
+
+def _listed(workers: tuple[int, ...] | None) -> list[int] | None:
+    return None if workers is None else list(workers)
+
 
 def _row(stamp: port.Stamp) -> dict[str, int]:
-    return {
+    row = {
         "worker": stamp.worker,
         "first": stamp.first,
         "last": stamp.last,
         "buffer": stamp.buffer,
     }
+    more = {"began_ns": stamp.began_ns or None, "value": stamp.value, "label": stamp.label}
+    return {**row, **{key: value for key, value in more.items() if value is not None}}

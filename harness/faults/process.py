@@ -39,10 +39,10 @@ class Signal(Gated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill(Common):
-    """The driver kills the worker process of an env from outside, between two calls: it is idle, or mid-step.
+    """The driver kills a worker process from outside, between two calls: it is idle, or mid-step.
 
     Attributes:
-        worker: of which env.
+        worker: which; in a pool, that of which env.
     """
 
     worker: int = 0
@@ -51,8 +51,9 @@ class Kill(Common):
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """Threads die with the driver."""
         del capabilities
-        if self.worker >= int(setup["num_envs"]):
-            return f"there is no env {self.worker}"
+        workers = int(setup.get("num_envs") or setup["num_workers"])
+        if self.worker >= workers:
+            return f"there is no worker {self.worker}"
         return among_threads(setup, _KILLED_ALONE)
 
     def arm(self, stage: Stage) -> None:
@@ -78,8 +79,35 @@ class Stop(Gated):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Freeze(Common):
+    """The driver stops a worker process (SIGSTOP) between two calls; the heal continues it (SIGCONT).
+
+    Attributes:
+        worker: which.
+    """
+
+    worker: int = 0
+    fault: Literal["freeze"] = "freeze"
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """Threads stop with the driver."""
+        del capabilities
+        return among_threads(setup, "a worker that is a thread cannot be stopped alone")
+
+    def arm(self, stage: Stage) -> None:
+        """Strike at once."""
+        stage.record(self.id, "armed")
+        stage.freeze_worker(self.id, self.worker)
+
+    def heal(self, stage: Stage) -> None:
+        """Let it go on."""
+        stage.thaw_worker(self.worker)
+        stage.record(self.id, "healed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CollectCycle(Common):
-    """The pool is dropped without being closed, in a reference cycle, and the cycle is collected.
+    """The backend's object is dropped without being closed, in a reference cycle, and the cycle is collected.
 
     Attributes:
         channels: `closed`: a finalizer of an object in the cycle closes the owner's ends of the
@@ -100,7 +128,7 @@ class CollectCycle(Common):
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
         """A backend may say that its pools have to be closed by hand."""
         if not capabilities.closes_by_itself:
-            return "the backend does not release a pool that is dropped without close"
+            return "the backend does not release what is dropped without close"
         if self.channels == "open":
             return None
         return undeclared("results/owner/reader", setup, capabilities)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from harness.faults.owner import SignalOwner
 from harness.faults.payload import BadReply, BadWeights, Exit, Raise, Stall
 from harness.faults.primitive import CloseChannel, FillChannel
-from harness.faults.process import CollectCycle, Kill, Signal, Stop
+from harness.faults.process import CollectCycle, Freeze, Kill, Signal, Stop
 from harness.faults.resources import FullSharedMemory, Limit, OneProcessor
-from harness.faults.sequence import HoldForward
+from harness.faults.sequence import HoldApply, HoldForward
 from harness.faults.transfer import (
     CutChannel,
     DelayTransfer,
@@ -48,4 +48,22 @@ PoolFault = (
     | OneProcessor
     | SignalOwner
 )
-WeightsFault = HoldForward | BadWeights
+WeightsFault = (
+    HoldForward
+    | HoldApply
+    | BadWeights
+    | Raise
+    | Exit
+    | Stall
+    | Signal
+    | Stop
+    | Kill
+    | Freeze
+    | CloseChannel
+    | Transfers
+    | CollectCycle
+    | FullSharedMemory
+    | OneProcessor
+    | Limit
+    | SignalOwner
+)

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from harness.adapters.reference import WEIGHTS_CAPABILITIES, backend, weights_port_of
+from harness.adapters._reference_weights import WEIGHTS_CAPABILITIES, weights_port_of
+from harness.adapters.reference import backend
 from harness.ports.backend import Backend
 from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
@@ -44,7 +45,7 @@ def _planted(
         setattr(where, wrong.__bases__[0].__name__, wrong)
         return make_scheme()
 
-    port = replace(weights_port_of(make), capabilities=_FORKING)
+    port = weights_port_of({"copy": make}, _FORKING)
     return replace(backend, name=name, version=lambda: "planted", pool=None, weights=port)
 
 

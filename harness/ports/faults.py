@@ -83,7 +83,13 @@ class Stage(Protocol):
         """Collect garbage in the main thread, `after_s` into the call that comes next."""
 
     def kill_worker(self, fault: str, worker: int) -> None:
-        """Kill the worker process of an env, and record that it is gone."""
+        """Kill a worker process, and record that it is gone."""
+
+    def freeze_worker(self, fault: str, worker: int) -> None:
+        """Stop a worker process, and record that it is stopped."""
+
+    def thaw_worker(self, worker: int) -> None:
+        """Let a worker process go on that was stopped."""
 
     def spoil_next_send(self, fault: str, defect: str) -> None:
         """Have the next send carry weights that the worker cannot apply."""

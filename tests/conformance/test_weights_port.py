@@ -12,6 +12,7 @@ import pytest
 
 from harness.payloads.policy import VersionedPolicyFactory
 from harness.ports import weights as port
+from harness.ports.clock import now_ns
 from tests.conformance.conftest import close_and_drop
 
 NUM_WORKERS = 2
@@ -55,15 +56,12 @@ def sync(case, link):
     close_and_drop(made)
 
 
-def whole(version: int) -> list[port.Stamp]:
-    return [
-        port.Stamp(worker=worker, first=version, last=version, buffer=version)
-        for worker in range(NUM_WORKERS)
-    ]
+def whole(version: int) -> list[tuple[int, ...]]:
+    return [(worker, version, version, version) for worker in range(NUM_WORKERS)]
 
 
-def in_order(stamps: list[port.Stamp]) -> list[port.Stamp]:
-    return sorted(stamps, key=lambda stamp: stamp.worker)
+def in_order(stamps: list[port.Stamp]) -> list[tuple[int, ...]]:
+    return sorted((each.worker, each.first, each.last, each.buffer) for each in stamps)
 
 
 def test_a_forward_returns_one_stamp_a_worker_with_the_first_version(sync):
@@ -81,7 +79,20 @@ def test_the_forward_after_a_send_of_the_trainers_own_parameters_acts_on_them(sy
 
 
 def test_one_forward_follows_another(sync):
-    assert sync.forward() == sync.forward()
+    assert in_order(sync.forward()) == in_order(sync.forward())
+
+
+def test_each_stamp_says_when_its_forward_began(sync):
+    since = now_ns()
+    assert all(since <= stamp.began_ns <= now_ns() for stamp in sync.forward())
+
+
+def test_what_a_backend_calls_a_version_tells_it_from_the_one_before(sync):
+    before = {stamp.label for stamp in sync.forward()}
+    sync.send(2, fresh=True, defect=None)
+    after = {stamp.label for stamp in sync.forward()}
+    assert len(before) == len(after) == 1
+    assert before != after
 
 
 def test_the_trainer_may_be_mutated_without_a_send(sync):

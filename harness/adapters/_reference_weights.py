@@ -1,0 +1,172 @@
+"""The reference's weight sync: a scheme, and its own workers, which run one forward a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, assert_never
+
+import torch
+from tensordict import TensorDict
+
+from harness.adapters._reference_ends import close_ends, transfer_ends
+from harness.adapters.tensordict_weights import stamps
+from harness.ports.backend import own_bound
+from harness.ports.pool import START_METHODS, Channel, ChannelEnd, Close, End
+from harness.ports.weights import (
+    Defect,
+    Misuse,
+    Model,
+    PolicyFactory,
+    Stamp,
+    WeightsCapabilities,
+    WeightsPort,
+    WeightsSetup,
+)
+from reference_impl.weights import MultiProcessWeightSyncScheme, PolicyWorkers
+
+_OWNERS = frozenset(
+    f"{way}/owner/{how}" for way in ("commands", "results") for how in ("reader", "public")
+)
+WEIGHTS_CAPABILITIES = WeightsCapabilities(
+    verbs=frozenset(
+        {
+            "forward_some",
+            "send_some",
+            "misuse_unknown_worker",
+            "misuse_worker_twice",
+            "misuse_no_worker",
+            "misuse_before_setup",
+            "misuse_before_connect",
+        }
+    ),
+    setup={
+        "scheme": frozenset({"copy"}),
+        "start_method": START_METHODS,
+        "transport": frozenset({"thread", "process"}),
+    },
+    worker_ops=frozenset({"construct", "forward", "apply", "half_apply"}),
+    channels={
+        "process": _OWNERS,
+        "thread": frozenset({"commands/owner/public", "results/owner/public"}),
+    },
+    transfers=dict.fromkeys(("process", "thread"), frozenset({"commands", "results"})),
+)
+_CHANNELS = {"commands": "instructions", "results": "acks"}
+NOBODY = 99  # a worker that is not there
+
+Schemes = Mapping[str, Callable[[], Any]]
+SCHEMES: Schemes = {"copy": MultiProcessWeightSyncScheme}
+
+
+class SchemeWeights:
+    """A trainer's policy, a scheme, and workers that run one forward a command."""
+
+    def __init__(
+        self,
+        make_scheme: Callable[[], Any],
+        setup: WeightsSetup,
+        factory: PolicyFactory,
+        deadline_s: float,
+    ) -> None:
+        self._make_scheme = make_scheme
+        self._factory = factory
+        self._bound_s = own_bound(deadline_s)
+        self._apart = setup.transport == "process"
+        self._policy = factory()
+        self._scheme = make_scheme()
+        self._scheme.init_on_sender(model=self._policy, num_workers=setup.num_workers)
+        self._workers = PolicyWorkers(
+            factory.for_workers(),
+            setup.num_workers,
+            scheme=self._scheme,
+            start_method=setup.start_method if self._apart else "thread",
+            start_timeout=own_bound(setup.start_within_s),
+            shutdown_timeout=self._bound_s,
+        )
+
+    def forward(self, workers: Sequence[int] | None = None) -> list[Stamp]:
+        """One forward a worker, each with an observation that names the worker."""
+        found: list[Stamp] = []
+        for worker in range(self._workers.num_workers) if workers is None else workers:
+            observation = torch.tensor([float(worker)])
+            given = TensorDict({"observation": observation}, batch_size=[])
+            (result,) = self._workers.forward(given, worker_ids=worker, timeout=self._bound_s)
+            result.set("label", torch.tensor([self._workers.versions[worker]]))
+            found += stamps(result, {"label": "label"})
+        return found
+
+    def mutate(self, version: int) -> None:
+        """Fill the trainer's own parameters in place."""
+        self._factory.fill(self._policy, version)
+
+    def send(
+        self,
+        version: int,
+        *,
+        fresh: bool,
+        defect: Defect | None,
+        workers: Sequence[int] | None = None,
+        model: Model = "policy",
+    ) -> None:
+        """Send fresh weights, or the trainer's own."""
+        weights = None
+        if fresh or defect is not None:
+            weights = self._factory.weights(version, defect, model)
+        else:
+            self._factory.fill(self._policy, version)
+        self._scheme.send(weights, worker_ids=workers, timeout=self._bound_s)
+
+    def misuse(self, what: Misuse) -> None:
+        """Make a call that has to be refused."""
+        weights = self._factory.weights(0, None)
+        match what:
+            case "unknown_worker":
+                self._scheme.send(weights, worker_ids=[NOBODY], timeout=self._bound_s)
+            case "worker_twice":
+                self._scheme.send(weights, worker_ids=[0, 0], timeout=self._bound_s)
+            case "no_worker":
+                self._scheme.send(weights, worker_ids=[], timeout=self._bound_s)
+            case "before_setup":
+                self._make_scheme().send(weights)
+            case "before_connect":
+                scheme = self._make_scheme()
+                try:
+                    scheme.init_on_sender(model=self._policy, num_workers=1)
+                    scheme.send(weights)
+                finally:
+                    scheme.shutdown()
+            case "unknown_model" | "weights_and_model":
+                raise NotImplementedError(what)
+            case _:
+                assert_never(what)
+
+    def channel(self, channel: Channel, end: End, how: Close) -> list[ChannelEnd]:
+        """The owner's ends; a duplex one carries both instructions and acks."""
+        return close_ends(self._ends(channel) if end == "owner" else [], how)
+
+    def transfer_ends(self, channel: Channel, end: End) -> list[Any]:
+        """By worker."""
+        return transfer_ends(self._ends(channel), end, apart=self._apart)
+
+    def close(self) -> None:
+        """Close the workers, and the scheme with them."""
+        self._workers.close()
+
+    def worker_pids(self) -> list[int]:
+        """The worker processes, by worker."""
+        return self._workers.worker_pids
+
+    def _ends(self, channel: Channel) -> list[Any]:
+        ends: list[Any] = self._scheme.channels()[_CHANNELS[channel]]
+        return ends
+
+
+def weights_port_of(
+    schemes: Schemes, capabilities: WeightsCapabilities = WEIGHTS_CAPABILITIES
+) -> WeightsPort:
+    """The port of the reference's weight sync, or of variants of its schemes, by what scenarios call them."""
+
+    def make(setup: WeightsSetup, factory: PolicyFactory, deadline_s: float) -> SchemeWeights:
+        return SchemeWeights(schemes[setup.scheme], setup, factory, deadline_s)
+
+    return WeightsPort(capabilities=capabilities, make=make)
