@@ -11,6 +11,7 @@ from harness.checkers.expected_outcome import CHECKER as EXPECTED_OUTCOME
 from harness.checkers.failure_attributed import CHECKER as FAILURE_ATTRIBUTED
 from harness.checkers.idempotent_close import CHECKER as IDEMPOTENT_CLOSE
 from harness.checkers.idle_when_blocked import CHECKER as IDLE_WHEN_BLOCKED
+from harness.checkers.models_independent import CHECKER as MODELS_INDEPENDENT
 from harness.checkers.no_leaks import CHECKER as NO_LEAKS
 from harness.checkers.no_orphans import CHECKER as NO_ORPHANS
 from harness.checkers.no_torn_forward import CHECKER as NO_TORN_FORWARD
@@ -20,9 +21,11 @@ from harness.checkers.reset_mask import CHECKER as RESET_MASK
 from harness.checkers.routing import CHECKER as ROUTING
 from harness.checkers.same_workers import CHECKER as SAME_WORKERS
 from harness.checkers.seeds_distinct import CHECKER as SEEDS_DISTINCT
+from harness.checkers.setup_order import CHECKER as SETUP_ORDER
 from harness.checkers.spec_conformance import CHECKER as SPEC_CONFORMANCE
 from harness.checkers.transforms_reinitialised import CHECKER as TRANSFORMS_REINITIALISED
 from harness.checkers.usable_after import CHECKER as USABLE_AFTER
+from harness.checkers.weights_fresh import CHECKER as WEIGHTS_FRESH
 from harness.checkers.weights_isolated import CHECKER as WEIGHTS_ISOLATED
 from harness.checkers.worker_restarts import CHECKER as WORKER_RESTARTS
 from harness.checkers.writes_input import CHECKER as WRITES_INPUT
@@ -54,6 +57,9 @@ CHECKERS: tuple[Checker, ...] = (
     EXPECTED_OUTCOME,
     NO_TORN_FORWARD,
     WEIGHTS_ISOLATED,
+    WEIGHTS_FRESH,
     ACKS_ALIGNED,
+    SETUP_ORDER,
+    MODELS_INDEPENDENT,
 )
 """Every checker, in the order in which a report lists them."""

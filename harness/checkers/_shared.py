@@ -14,7 +14,7 @@ EITHER = POOL | WEIGHTS
 BUILDING_VERBS = frozenset({"construct", "replace", "rebuild", "build_anew"})
 """After one of them the object is another one than before."""
 ENDING_VERBS = frozenset({"shutdown", "collect_garbage", "release", "leave"})
-HOLDING_FAULTS = frozenset({"stall", "stop", "hold_forward"})
+HOLDING_FAULTS = frozenset({"stall", "stop", "freeze", "hold_forward", "hold_apply"})
 LOSING_FAULTS = frozenset(
     {
         "raise",

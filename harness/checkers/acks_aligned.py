@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from harness.checkers._shared import (
+    HOLDING_FAULTS,
+    LOSING_FAULTS,
     WEIGHTS,
     AnswerChecker,
-    ended_ns,
     error_message,
     is_under_fault,
     named,
 )
 from harness.checkers._versions import (
-    FIRST_VERSION,
-    forwards_of,
+    SENDS,
+    acted,
     invoked_before_end,
     is_defective,
+    owed,
     read_by,
     sends_of,
     version_of,
@@ -23,30 +25,36 @@ from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 
 NAME = "acks_aligned"
-EXCUSES = frozenset({"hold_forward", "stall", "signal", "raise", "close_channel"})
+EXCUSES = (HOLDING_FAULTS | LOSING_FAULTS | {"delay_transfer", "reorder_transfer"}) | {
+    "limit",
+    "full_shared_memory",
+    "signal_owner",
+}
 
 
 def check(history: History) -> Judgement:
-    """Judge how each send ended, and what the forwards after it show."""
-    sends = sends_of(history)
+    """Judge how each send ended, and whether forwards act on what a send has refused."""
+    sends = [op for op in history.operations if op.op in SENDS | {"wait_async"}]
     completed = [op for op in sends if op.status in ("ok", "fail")]
-    findings = _wrong_answers(history, completed)
-    for forward in forwards_of(history):
-        findings += _wrong_versions(forward, sends)
+    findings = [*_wrong_answers(history, completed), *_refused(history)]
     return Judgement(findings=tuple(findings), judged=len(completed))
 
 
 def _wrong_answers(history: History, completed: list[Operation]) -> list[Finding]:
     findings = []
     defective: Operation | None = None
+    begun: Operation | None = None  # what a wait waits for
     for send in completed:
-        if is_defective(send):
+        if send.op == "send_async":
+            begun = send
+        carrier = begun if send.op == "wait_async" and begun is not None else send
+        if send.op != "send_async" and is_defective(carrier):
             defective = send
             if send.status == "ok":
-                defect = send.arguments["defect"]
+                defect = carrier.arguments["defect"]
                 text = f"{named(send)} returned although no worker can apply its weights ({defect})"
                 findings.append(_finding(text, send))
-        elif send.status == "fail" and not is_under_fault(history, send, EXCUSES):
+        elif send.status == "fail" and not _excused(history, send):
             text = f"{named(send)} of valid weights raised {error_message(send)}"
             if defective is not None:
                 text += f": an ack of {named(defective)} answered the wrong send"
@@ -54,31 +62,29 @@ def _wrong_answers(history: History, completed: list[Operation]) -> list[Finding
     return findings
 
 
-def _wrong_versions(forward: Operation, sends: list[Operation]) -> list[Finding]:
-    begun = [send for send in sends if invoked_before_end(send, forward)]
-    valid = [send for send in begun if not is_defective(send)]
-    held = [send for send in valid if send.status == "ok" and _ended_before(send, forward)]
-    last = held[-1] if held else None
-    newest = valid.index(last) if last else 0
-    current = {version_of(send) for send in valid[newest:]} | (set() if last else {FIRST_VERSION})
-    older = ({version_of(send) for send in valid[:newest]} | {FIRST_VERSION}) - current
-    refused = {version_of(op): op for op in begun if is_defective(op)}
+def _excused(history: History, send: Operation) -> bool:
+    """Whether a fault was in force; a send after the end of it all is refused rightly."""
+    over = any(
+        op.op == "shutdown" and op.invoked.ts_ns <= (send.completed or send.invoked).ts_ns
+        for op in history.operations
+    )
+    return over or is_defective(send) or is_under_fault(history, send, EXCUSES)
+
+
+def _refused(history: History) -> list[Finding]:
+    """Forwards that act on what a send could not have applied."""
+    sends = sends_of(history)
     findings = []
-    for row in forward.rows:
-        for version in read_by(row):
-            shown = f"worker {row['worker']} acted on version {version} in {named(forward)}"
-            if last is not None and version in older:
-                text = f"{shown}, after {named(last)} of version {version_of(last)} had returned"
-                findings.append(_finding(text, last, forward))
-            elif version in refused and version not in current:
-                text = f"{shown}, which {named(refused[version])} could not have applied"
-                findings.append(_finding(text, refused[version], forward))
+    for act in acted(history):
+        begun = [send for send in sends if invoked_before_end(send, act.forward)]
+        refused = {version_of(send): send for send in begun if is_defective(send)}
+        due = owed(history, sends, act)
+        for version in read_by(act.row):
+            if version in refused and version not in due.current | due.older:
+                text = f"worker {act.worker} acted on version {version} in {named(act.forward)}, "
+                text += f"which {named(refused[version])} could not have applied"
+                findings.append(_finding(text, refused[version], act.forward))
     return findings
-
-
-def _ended_before(send: Operation, forward: Operation) -> bool:
-    done = ended_ns(send)
-    return done is not None and done <= forward.invoked.ts_ns
 
 
 def _finding(text: str, *operations: Operation) -> Finding:
@@ -86,4 +92,4 @@ def _finding(text: str, *operations: Operation) -> Finding:
     return Finding(checker=NAME, text=text, contract=Contract.EQUIVALENCE, events=events)
 
 
-CHECKER = AnswerChecker(name=NAME, components=WEIGHTS, check=check, verbs=frozenset({"send"}))
+CHECKER = AnswerChecker(name=NAME, components=WEIGHTS, check=check, verbs=SENDS)

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 from harness.checkers._shared import WEIGHTS, AnswerChecker, named
-from harness.model.history import History
+from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 
 NAME = "no_torn_forward"
+VERBS = frozenset({"forward", "race"})
 
 
 def check(history: History) -> Judgement:
-    """Compare, in each row, the versions at both ends of the parameter and in the buffer."""
-    rows = [(op, row) for op in history.operations if op.op == "forward" for row in op.rows]
+    """Compare, in each row, the versions at both ends of the parameter and in the buffer.
+
+    A race tells how many forwards there were, and the first few torn ones.
+    """
+    acting = [op for op in history.operations if op.op in VERBS]
+    rows = [(op, row) for op in acting for row in op.rows]
+    judged = sum(int(op.result.get("forwards", len(op.rows))) for op in acting)
     findings = tuple(
         Finding(
             checker=NAME,
             text=f"{named(op)} of worker {row['worker']} read version {row['first']} at the start "
-            f"of the parameter, {row['last']} at its end and {row['buffer']} in the buffer",
+            f"of the parameter, {row['last']} at its end and {row['buffer']} in the buffer{_share(op)}",
             contract=Contract.EQUIVALENCE,
             events=op.events,
         )
         for op, row in rows
         if not row["first"] == row["last"] == row["buffer"]
     )
-    return Judgement(findings=findings, judged=len(rows))
+    return Judgement(findings=findings, judged=judged)
 
 
-CHECKER = AnswerChecker(name=NAME, components=WEIGHTS, check=check, verbs=frozenset({"forward"}))
+def _share(operation: Operation) -> str:
+    """How many of a race's forwards were torn."""
+    torn = operation.result.get("torn")
+    return (
+        "" if torn is None else f": one of {torn} torn forwards of {operation.result['forwards']}"
+    )
+
+
+CHECKER = AnswerChecker(name=NAME, components=WEIGHTS, check=check, verbs=VERBS)

@@ -80,34 +80,6 @@ def test_a_valid_send_must_not_fail_after_the_hold_has_ended():
     assert len(found(recorder, ("hold_forward", "f1"))) == 1
 
 
-def test_an_older_version_after_a_send_returned_is_found():
-    recorder = Recorder("weights")
-    sent(recorder, 2)
-    sent(recorder, 3)
-    recorder.forward((3, 3, 3), (2, 2, 2), (1, 1, 1))
-    after = "in forward (request 4), after send (request 2) of version 3 had returned"
-    assert found(recorder) == [
-        f"worker 1 acted on version 2 {after}",
-        f"worker 2 acted on version 1 {after}",
-    ]
-
-
-def test_a_newer_version_that_is_still_being_sent_passes():
-    recorder = Recorder("weights")
-    sent(recorder, 2)
-    recorder.invoke("send", version=3, how="fresh", defect=None)
-    recorder.forward((3, 3, 3), (2, 2, 2))
-    assert found(recorder) == []
-
-
-def test_a_version_that_is_sent_again_is_not_older():
-    recorder = Recorder("weights")
-    for version in (2, 3, 2):
-        sent(recorder, version)
-    recorder.forward((2, 2, 2))
-    assert found(recorder) == []
-
-
 def test_a_version_that_was_refused_and_is_acted_on_is_found():
     recorder = Recorder("weights")
     sent(recorder, 2)
@@ -117,22 +89,6 @@ def test_a_version_that_was_refused_and_is_acted_on_is_found():
         "worker 0 acted on version 3 in forward (request 4), which send (request 2) could not have "
         "applied"
     ]
-
-
-def test_the_first_version_passes_until_a_send_has_returned():
-    recorder = Recorder("weights")
-    recorder.forward((1, 1, 1))
-    sent(recorder, 2, ok=False, defect="wrong_key")
-    recorder.forward((1, 1, 1))
-    assert found(recorder) == []
-
-
-def test_a_send_that_returns_during_a_forward_may_come_too_late_for_it():
-    recorder = Recorder("weights")
-    forward = recorder.invoke("forward")
-    sent(recorder, 2)
-    recorder.ok(forward, rows=[{"worker": 0, "first": 1, "last": 1, "buffer": 1}])
-    assert found(recorder) == []
 
 
 def test_a_send_that_failed_is_not_owed_to_a_forward():
@@ -162,4 +118,20 @@ def test_a_forward_that_failed_shows_nothing():
     recorder = Recorder("weights")
     sent(recorder, 2)
     recorder.failing("forward", rows=[{"worker": 0, "first": 1, "last": 1, "buffer": 1}])
+    assert found(recorder) == []
+
+
+def test_a_wait_for_a_defective_send_that_returns_is_found():
+    recorder = Recorder("weights")
+    recorder.call("send_async", version=2, how="fresh", defect="wrong_key")
+    recorder.call("wait_async")
+    assert found(recorder) == [
+        "wait_async (request 2) returned although no worker can apply its weights (wrong_key)"
+    ]
+
+
+def test_a_send_after_the_end_of_it_all_is_refused_rightly():
+    recorder = Recorder("weights")
+    recorder.call("shutdown")
+    sent(recorder, 2, ok=False)
     assert found(recorder) == []

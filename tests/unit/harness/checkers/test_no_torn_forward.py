@@ -34,3 +34,13 @@ def test_a_torn_forward_is_found(stamp):
         f"{last} at its end and {buffer} in the buffer"
     )
     assert (finding.contract, finding.events) == (Contract.EQUIVALENCE, (0, 1))
+
+
+def test_all_forwards_of_a_race_are_judged_and_a_torn_one_tells_how_many_there_were():
+    recorder = Recorder("weights")
+    row = {"worker": 1, "first": 2, "last": 3, "buffer": 3}
+    recorder.ok(recorder.invoke("race", sends=3), forwards=40, torn=2, rows=[row])
+    judgement = CHECKER.check(recorder.history())
+    assert judgement.judged == 40
+    (finding,) = judgement.findings
+    assert finding.text.endswith("and 3 in the buffer: one of 2 torn forwards of 40")
