@@ -215,8 +215,9 @@ class GateServer:
                 where = f"{rule.after_s:g} s after {role} came to its {rule.op}, and is held there"
                 self._owner_signals.plan(rule.fault, rule.signal, rule.target, where, rule.after_s)
             else:
-                worker = int(role.partition(":")[2] or 0)
-                self._record("hold", rule.fault, "reached", f"{role} in {rule.op}", worker=worker)
+                index = role.partition(":")[2]
+                known = {"worker": int(index)} if index else {}  # who builds a policy has none yet
+                self._record("hold", rule.fault, "reached", f"{role} in {rule.op}", **known)
             for waiting in armed.waiting:
                 _say(waiting, {"held": True})
             armed.waiting.clear()

@@ -10,6 +10,7 @@ from harness.engine.session import Session
 from harness.model.plain import from_plain
 from harness.ports import weights as port
 
+BOUNDED = frozenset({"send", "wait_async", "shutdown"})  # what a backend's own bound has to fit
 TORN_MAX = 8  # torn forwards of a race that are journalled; all are counted
 
 
@@ -30,8 +31,8 @@ class WeightsSession(Session):
         setup = from_plain(port.WeightsSetup, self.request.setup)
         found = backend_of(self.request.adapter).weights
         assert found is not None
-        sends = [verb.within_s for verb in self.request.verbs() if verb.do == "send"]
-        deadline_s = min(sends, default=5.0) * self.request.time_scale
+        bounded = [verb.within_s for verb in self.request.verbs() if verb.do in BOUNDED]
+        deadline_s = min(bounded, default=5.0) * self.request.time_scale
         factory = VersionedPolicyFactory(
             numel=setup.numel,
             link=self.link,

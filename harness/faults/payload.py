@@ -105,7 +105,7 @@ class BadWeights(Common):
     at: Placement
     defect: Defect
     fault: Literal["bad_weights"] = "bad_weights"
-    ops: ClassVar[frozenset[str]] = frozenset({"send"})
+    ops: ClassVar[frozenset[str]] = frozenset({"send", "send_async"})
 
     def arm(self, stage: Stage) -> None:
         """Wait for its send."""

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from harness.faults.common import Gated
 from harness.ports.faults import Stage
-from harness.ports.weights import Mutate, Send, Shutdown
+from harness.ports.weights import Forward, Mutate, Send, Shutdown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class _Held(Gated):
         bound_s: how long the worker is held at most.
     """
 
-    during: Mutate | Send | Shutdown
+    during: Forward | Mutate | Send | Shutdown
     bound_s: float = 1.0
     fault: str = ""
 

@@ -157,11 +157,10 @@ class Link:
     def _spoilt(self, role: str, op: str, answer: dict[str, Any]) -> Spoilt:
         fault, defect = str(answer["fault"]), answer["defect"]
         marker = f"the reply of {role} to {op} was spoilt ({fault}): {defect}"
-        worker = int(role.partition(":")[2] or 0)
         said: dict[str, Any] = (
             {"marker": marker} if defect == "unpicklable" else {}
         )  # others raise nothing themselves
-        self.tell(role, "bad_reply", fault, "reached", worker=worker, **said)
+        self.tell(role, "bad_reply", fault, "reached", **_index_of(role), **said)
         return Spoilt(fault=fault, defect=defect, marker=marker)
 
     def _obey(self, role: str, op: str, answer: dict[str, Any]) -> None:
@@ -172,8 +171,7 @@ class Link:
         told = {"raise": "fail", "exit": "exit", "signal": "signal itself"}[order]
         marker = f"the probe was told to {told} ({fault}) in {op} of {role}"
         said: dict[str, Any] = {} if order == "signal" else {"marker": marker}
-        worker = int(role.partition(":")[2] or 0)
-        self.tell(role, order, fault, "reached", worker=worker, **said)
+        self.tell(role, order, fault, "reached", **_index_of(role), **said)
         if order == "signal":
             _signal_here(int(answer["signal"]))
             return
@@ -199,6 +197,12 @@ class Link:
         if thread not in here.gates:
             here.gates[thread] = connect(self.gate, self.hold_s)
         return here.gates[thread]
+
+
+def _index_of(role: str) -> dict[str, Any]:
+    """Which worker a role is; nothing if it does not say."""
+    index = role.partition(":")[2]
+    return {"worker": int(index)} if index else {}
 
 
 def _despite_limits(opened: Callable[[], _T]) -> _T:
