@@ -162,11 +162,13 @@ class SchemeWeights:
 
 
 def weights_port_of(
-    schemes: Schemes, capabilities: WeightsCapabilities = WEIGHTS_CAPABILITIES
+    schemes: Schemes,
+    capabilities: WeightsCapabilities = WEIGHTS_CAPABILITIES,
+    sync: type[SchemeWeights] = SchemeWeights,
 ) -> WeightsPort:
     """The port of the reference's weight sync, or of variants of its schemes, by what scenarios call them."""
 
     def make(setup: WeightsSetup, factory: PolicyFactory, deadline_s: float) -> SchemeWeights:
-        return SchemeWeights(schemes[setup.scheme], setup, factory, deadline_s)
+        return sync(schemes[setup.scheme], setup, factory, deadline_s)
 
     return WeightsPort(capabilities=capabilities, make=make)

@@ -30,8 +30,6 @@ class VersionedPolicy(TensorDictModuleBase):
     `buffer` float32 [..., 1], the versions that were read; and `began` int64 [..., 1], when, in ns. With
     `reads_all` the first and the last are the least and the most of the whole parameter, and no gate is
     passed.
-
-    It passes the gate before (`apply`), half-way through (`half_apply`) and after a `load_state_dict`.
     """
 
     in_keys = ("observation",)
@@ -59,21 +57,6 @@ class VersionedPolicy(TensorDictModuleBase):
         tensordict.set("began", torch.full_like(like, began, dtype=torch.int64))
         return tensordict
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Load, with a sequence point before and after it."""
-        self._link.pass_gate(self._role, "apply")
-        loaded = super().load_state_dict(state_dict, *args, **kwargs)
-        self._link.pass_gate(self._role, "apply", "after")
-        return loaded
-
-    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *rest: Any) -> None:
-        large = state_dict.get(f"{prefix}large")
-        if "half_apply" in self._link.gated and isinstance(large, torch.Tensor):
-            if large.shape == self.large.shape:
-                self.large.data.copy_(large)
-            self._link.pass_gate(self._role, "half_apply")
-        super()._load_from_state_dict(state_dict, prefix, *rest)
-
     def _read_ends(self) -> tuple[float, float, float]:
         first = self.large[0].item()
         self._link.pass_gate(self._role, "forward")
@@ -91,6 +74,28 @@ class VersionedPolicy(TensorDictModuleBase):
         last = self.large[-1].item()
         rest = (*self.small.tolist(), *self.stamp.tolist())
         return last, next((value for value in rest if value != first), rest[-1])
+
+
+class PassingPolicy(VersionedPolicy):
+    """Passes the gate before (`apply`), half-way through (`half_apply`) and after a `load_state_dict`.
+
+    Who has one of its own is no plain module: a scheme may apply weights to others in another way.
+    """
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Load, with a sequence point before and after it."""
+        self._link.pass_gate(self._role, "apply")
+        loaded = super().load_state_dict(state_dict, *args, **kwargs)
+        self._link.pass_gate(self._role, "apply", "after")
+        return loaded
+
+    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *rest: Any) -> None:
+        large = state_dict.get(f"{prefix}large")
+        if "half_apply" in self._link.gated and isinstance(large, torch.Tensor):
+            if large.shape == self.large.shape:
+                self.large.data.copy_(large)
+            self._link.pass_gate(self._role, "half_apply")
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
 class ValueNetwork(TensorDictModuleBase):
@@ -162,7 +167,9 @@ class VersionedPolicyFactory:
         if self.in_worker:
             install(self.hooks, self.link)
             self.link.pass_gate("worker", "construct")
-        policy = VersionedPolicy(self.numel, self.link, reads_all=self.reads_all)
+        passes = {"apply", "half_apply"} & set(self.link.gated)
+        made = PassingPolicy if passes else VersionedPolicy
+        policy = made(self.numel, self.link, reads_all=self.reads_all)
         self.fill(policy, FIRST_VERSION)
         return policy
 

@@ -22,6 +22,7 @@ from harness.planted.catalogue_transfers import (
     REPEATED,
     TRANSFERS,
 )
+from harness.planted.catalogue_weights import WEIGHTS_BUGS
 from harness.planted.exit_bugs import EXIT_BUGS
 from harness.planted.slots_catalogue import SLOT_BUGS
 from harness.planted.spec_catalogue import (
@@ -89,13 +90,6 @@ _TIMED = frozenset(
         "pool/shutdown_with_results_unread[transport=thread]",
         "pool/shutdown_with_results_unread[transport=process]",
         "pool/stopped_worker_goes_on[]",
-    }
-)
-_REFUSED = frozenset(
-    {
-        "weights/update_of_wrong_shape[scheme=copy]",
-        "weights/update_of_wrong_key[scheme=copy]",
-        "weights/update_of_unknown_keys[scheme=copy]",
     }
 )
 
@@ -285,39 +279,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
         rows=_KILLED | {"pool/worker_exits_at_first_reset[]"},
     ),
     *TRANSFERS,
-    PlantedBug(
-        name="applied_without_lock",
-        backend="harness.planted.weights:applied_without_lock",
-        text="Weights are applied in place without the lock that a forward holds.",
-        caught_by="no_torn_forward",
-        rows=frozenset(
-            {
-                "weights/sent_fresh_during_forward[scheme=copy]",
-                "weights/sent_in_place_during_forward[scheme=copy]",
-            }
-        ),
-    ),
-    PlantedBug(
-        name="tensors_aliased",
-        backend="harness.planted.weights:tensors_aliased",
-        text="Workers see the trainer's own tensors through shared memory.",
-        caught_by="weights_isolated",
-        rows=frozenset({"weights/trainer_mutates_during_forward[scheme=copy]"}),
-    ),
-    PlantedBug(
-        name="failure_acked",
-        backend="harness.planted.weights:failure_acked",
-        text="A worker that could not apply an update acknowledges it as if it had.",
-        caught_by="acks_aligned",
-        rows=_REFUSED,
-    ),
-    PlantedBug(
-        name="ack_without_id",
-        backend="harness.planted.weights:ack_without_id",
-        text="Acks carry no id, so that one that a failed send left behind answers the next send.",
-        caught_by="acks_aligned",
-        rows=_REFUSED,
-    ),
+    *WEIGHTS_BUGS,
     *PARAMS,
     *RESTARTS,
     *SWITCHES,
