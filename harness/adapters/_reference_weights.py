@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Any, assert_never
 
 import torch
 from tensordict import TensorDict
 
+from harness.adapters._collector_weights import CollectorWeights, Schemes
 from harness.adapters._reference_ends import close_ends, transfer_ends
 from harness.adapters.tensordict_weights import stamps
 from harness.ports.backend import own_bound
@@ -21,8 +23,13 @@ from harness.ports.weights import (
     WeightsCapabilities,
     WeightsPort,
     WeightsSetup,
+    WeightSync,
 )
-from reference_impl.weights import MultiProcessWeightSyncScheme, PolicyWorkers
+from reference_impl.weights import (
+    MultiProcessWeightSyncScheme,
+    PolicyWorkers,
+    SharedMemWeightSyncScheme,
+)
 
 _OWNERS = frozenset(
     f"{way}/owner/{how}" for way in ("commands", "results") for how in ("reader", "public")
@@ -32,15 +39,22 @@ WEIGHTS_CAPABILITIES = WeightsCapabilities(
         {
             "forward_some",
             "send_some",
+            "send_async",
+            "wait_async",
+            "restart_worker",
             "misuse_unknown_worker",
             "misuse_worker_twice",
             "misuse_no_worker",
+            "misuse_weights_and_model",
             "misuse_before_setup",
             "misuse_before_connect",
         }
     ),
     setup={
-        "scheme": frozenset({"copy"}),
+        "scheme": frozenset({"copy", "shared"}),
+        "host": frozenset({"own", "sync_collector", "async_collector"}),
+        "strategy": frozenset({"tensordict", "state_dict"}),
+        "models": frozenset({"policy", "policy_and_value"}),
         "start_method": START_METHODS,
         "transport": frozenset({"thread", "process"}),
     },
@@ -50,12 +64,13 @@ WEIGHTS_CAPABILITIES = WeightsCapabilities(
         "thread": frozenset({"commands/owner/public", "results/owner/public"}),
     },
     transfers=dict.fromkeys(("process", "thread"), frozenset({"commands", "results"})),
+    isolates=frozenset({"copy", "shared"}),
 )
 _CHANNELS = {"commands": "instructions", "results": "acks"}
+VALUE = "value_network"  # where a policy has it
 NOBODY = 99  # a worker that is not there
 
-Schemes = Mapping[str, Callable[[], Any]]
-SCHEMES: Schemes = {"copy": MultiProcessWeightSyncScheme}
+SCHEMES: Schemes = {"copy": MultiProcessWeightSyncScheme, "shared": SharedMemWeightSyncScheme}
 
 
 class SchemeWeights:
@@ -63,24 +78,33 @@ class SchemeWeights:
 
     def __init__(
         self,
-        make_scheme: Callable[[], Any],
+        schemes: Schemes,
         setup: WeightsSetup,
         factory: PolicyFactory,
         deadline_s: float,
     ) -> None:
-        self._make_scheme = make_scheme
+        self._make_scheme = functools.partial(schemes[setup.scheme], strategy=setup.strategy)
         self._factory = factory
         self._bound_s = own_bound(deadline_s)
+        self._start_s = own_bound(setup.start_within_s)
         self._apart = setup.transport == "process"
         self._policy = factory()
-        self._scheme = make_scheme()
+        self._scheme = self._make_scheme()
         self._scheme.init_on_sender(model=self._policy, num_workers=setup.num_workers)
+        self._others: dict[str, Any] = {}
+        if setup.models == "policy_and_value":
+            self._others[VALUE] = self._make_scheme()
+            self._value_network = factory.value_network()
+            self._others[VALUE].init_on_sender(
+                model=self._value_network, num_workers=setup.num_workers
+            )
         self._workers = PolicyWorkers(
             factory.for_workers(),
             setup.num_workers,
             scheme=self._scheme,
+            others=self._others,
             start_method=setup.start_method if self._apart else "thread",
-            start_timeout=own_bound(setup.start_within_s),
+            start_timeout=self._start_s,
             shutdown_timeout=self._bound_s,
         )
 
@@ -92,7 +116,8 @@ class SchemeWeights:
             given = TensorDict({"observation": observation}, batch_size=[])
             (result,) = self._workers.forward(given, worker_ids=worker, timeout=self._bound_s)
             result.set("label", torch.tensor([self._workers.versions[worker]]))
-            found += stamps(result, {"label": "label"})
+            more = {"value": "state_value"} if self._others else {}
+            found += stamps(result, {"label": "label", **more})
         return found
 
     def mutate(self, version: int) -> None:
@@ -114,7 +139,20 @@ class SchemeWeights:
             weights = self._factory.weights(version, defect, model)
         else:
             self._factory.fill(self._policy, version)
-        self._scheme.send(weights, worker_ids=workers, timeout=self._bound_s)
+        scheme = self._scheme if model == "policy" else self._others[VALUE]
+        scheme.send(weights, worker_ids=workers, timeout=self._bound_s)
+
+    def restart_worker(self, worker: int) -> None:
+        """Replace a worker."""
+        self._workers.restart(worker, timeout=self._start_s)
+
+    def send_async(self, version: int, *, defect: Defect | None) -> None:
+        """Begin to send fresh weights."""
+        self._scheme.send_async(self._factory.weights(version, defect), timeout=self._bound_s)
+
+    def wait_async(self) -> None:
+        """Wait for that."""
+        self._scheme.wait_async(timeout=self._bound_s)
 
     def misuse(self, what: Misuse) -> None:
         """Make a call that has to be refused."""
@@ -135,7 +173,11 @@ class SchemeWeights:
                     scheme.send(weights)
                 finally:
                     scheme.shutdown()
-            case "unknown_model" | "weights_and_model":
+            case "weights_and_model":
+                weights = TensorDict(weights, batch_size=[])
+                scheme = self._make_scheme()
+                scheme.init_on_sender(weights=weights, model=self._policy, num_workers=1)
+            case "unknown_model":
                 raise NotImplementedError(what)
             case _:
                 assert_never(what)
@@ -168,7 +210,9 @@ def weights_port_of(
 ) -> WeightsPort:
     """The port of the reference's weight sync, or of variants of its schemes, by what scenarios call them."""
 
-    def make(setup: WeightsSetup, factory: PolicyFactory, deadline_s: float) -> SchemeWeights:
-        return sync(schemes[setup.scheme], setup, factory, deadline_s)
+    def make(setup: WeightsSetup, factory: PolicyFactory, deadline_s: float) -> WeightSync:
+        if setup.host == "own":
+            return sync(schemes, setup, factory, deadline_s)
+        return CollectorWeights(schemes, setup, factory, deadline_s)
 
     return WeightsPort(capabilities=capabilities, make=make)

@@ -32,7 +32,7 @@ def check(history: History) -> Judgement:
     acts = acted(history)
     findings = [finding for act in acts for finding in _of_one(history, sends, act)]
     findings += [finding for two in pairs(history) for finding in _backwards(sends, *two)]
-    findings += _labels(acts)
+    findings += _labels([act for act in acts if not _is_beside_a_send(sends, act)])
     return Judgement(findings=tuple(findings), judged=len(acts))
 
 
@@ -79,6 +79,15 @@ def _places(sends: list[Operation], act: Acted) -> dict[int, int]:
     valid = [s for s in sends if not is_defective(s) and targets(s, act.worker)]
     begun = [s for s in valid if invoked_before_end(s, act.forward)]
     return {FIRST_VERSION: FIRST, **{version_of(send): i for i, send in enumerate(begun)}}
+
+
+def _is_beside_a_send(sends: list[Operation], act: Acted) -> bool:
+    """Whether a send was under way before its forward returned: a collector stamps what comes after a forward."""
+    return any(
+        invoked_before_end(send, act.forward)
+        and (send.completed is None or send.completed.ts_ns >= act.began_ns)
+        for send in sends
+    )
 
 
 def _labels(acts: list[Acted]) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 
 NAME = "weights_isolated"
-PROMISE = "MultiProcessWeightSyncScheme is documented as sending weight copies"
+PROMISE = "the scheme is documented as sending weight copies"
 
 
 def check(history: History) -> Judgement:
@@ -52,11 +52,17 @@ def _unsent(
         text += f", which was never sent: {named(source)} filled the trainer's own parameters"
         contract = Contract.DOCUMENTED
         text += f"; {PROMISE}"
-    if source is not None and source.op == "mutate" and history.setup.get("scheme") == "shared":
+    scheme = history.setup.get("scheme", "copy")
+    if source is not None and source.op == "mutate" and scheme not in _promised(history):
         contract = Contract.OPINION  # shared memory is documented as visible without a message
         text = text.removesuffix(f"; {PROMISE}")
     events = (*(source.events if source else ()), *forward.events)
     return Finding(checker=NAME, text=text, contract=contract, events=events)
+
+
+def _promised(history: History) -> frozenset[str]:
+    """The schemes that isolate, as the backend says."""
+    return frozenset(history.properties.get("isolates", ("copy",)))
 
 
 CHECKER = AnswerChecker(name=NAME, components=WEIGHTS, check=check, verbs=frozenset({"forward"}))

@@ -37,6 +37,7 @@ class WeightsSession(Session):
             numel=setup.numel,
             link=self.link,
             reads_all=setup.reads == "all",
+            valued=setup.models == "policy_and_value",
             hooks=self.hooks(),
         )
         self._sync = found.make(setup, factory, deadline_s)

@@ -33,7 +33,7 @@ class VersionedPolicy(TensorDictModuleBase):
     """
 
     in_keys = ("observation",)
-    out_keys = ("action", "first", "last", "buffer", "began")
+    out_keys: tuple[str, ...] = ("action", "first", "last", "buffer", "began")
 
     def __init__(self, numel: int, link: Link, *, reads_all: bool = False) -> None:
         super().__init__()
@@ -98,6 +98,21 @@ class PassingPolicy(VersionedPolicy):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
+class ValuedPolicy(VersionedPolicy):
+    """Has a value network, which is none of its own modules, and writes what that holds, too."""
+
+    out_keys = (*VersionedPolicy.out_keys, "state_value")
+
+    def __init__(self, numel: int, link: Link, *, reads_all: bool = False) -> None:
+        super().__init__(numel, link, reads_all=reads_all)
+        self.__dict__["value_network"] = ValueNetwork(VALUE_NUMEL)
+
+    def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """One forward of each."""
+        found: TensorDictBase = self.value_network(super().forward(tensordict))
+        return found
+
+
 class ValueNetwork(TensorDictModuleBase):
     """Writes the version that it holds as `state_value` float32 [..., 1]; a mixture is -1."""
 
@@ -153,6 +168,7 @@ class VersionedPolicyFactory:
         link: the probe's line.
         reads_all: see `VersionedPolicy`.
         hooks: what items go through, which is struck in whichever process.
+        valued: whether a policy has a value network.
         in_worker: it makes a worker's policy, and passes the gate for that.
     """
 
@@ -160,6 +176,7 @@ class VersionedPolicyFactory:
     link: Link
     reads_all: bool = False
     hooks: tuple[Hook, ...] = ()
+    valued: bool = False
     in_worker: bool = False
 
     def __call__(self) -> VersionedPolicy:
@@ -169,8 +186,12 @@ class VersionedPolicyFactory:
             self.link.pass_gate("worker", "construct")
         passes = {"apply", "half_apply"} & set(self.link.gated)
         made = PassingPolicy if passes else VersionedPolicy
+        if self.valued:
+            made = ValuedPolicy
         policy = made(self.numel, self.link, reads_all=self.reads_all)
         self.fill(policy, FIRST_VERSION)
+        if isinstance(policy, ValuedPolicy):
+            self.fill(policy.value_network, FIRST_VERSION)
         return policy
 
     def for_workers(self) -> VersionedPolicyFactory:

@@ -8,6 +8,8 @@ _WORKERS = "harness.planted.weights_workers"
 _SENDERS = "harness.planted.weights_senders"
 _COPY = ("scheme=copy",)
 _BOTH = ("scheme=copy,transport=thread", "scheme=copy,transport=process")
+_SCHEMES = (*_COPY, "scheme=shared")
+_ALL = (*_BOTH, "scheme=shared,transport=thread", "scheme=shared,transport=process")
 
 
 def _rows(*names: str, keys: tuple[str, ...] = _COPY) -> frozenset[str]:
@@ -15,20 +17,24 @@ def _rows(*names: str, keys: tuple[str, ...] = _COPY) -> frozenset[str]:
 
 
 _DURING_FORWARD = _rows(
-    "sent_fresh_during_forward", "sent_in_place_during_forward", "threads_sent_during_forward"
+    "sent_fresh_during_forward",
+    "sent_in_place_during_forward",
+    "threads_sent_during_forward",
+    keys=_SCHEMES,
 )
-_FORWARD_DURING = _rows("forward_during_half_an_apply", keys=_BOTH)
-_MUTATED_BETWEEN = _rows("trainer_mutates_between_sends", keys=_BOTH)
-_MUTATED_DURING = _rows("trainer_mutates_during_send", keys=_BOTH)
+_FORWARD_DURING = _rows("forward_during_half_an_apply", keys=_ALL)
+_MUTATED_BETWEEN = _rows("trainer_mutates_between_sends", keys=_ALL)
+_MUTATED_DURING = _rows("trainer_mutates_during_send", keys=_ALL)
 _REFUSED = _rows(
     "update_of_wrong_shape",
     "update_of_wrong_key",
     "update_of_unknown_keys",
     "update_of_wrong_dtype",
     "update_with_a_tensor_too_many",
+    keys=_SCHEMES,
 )
 _REFUSED_AMONG = _rows("refused_update_among_sound_ones", keys=_BOTH)
-_HALF_APPLIED = _rows("apply_fails_half_way", "apply_fails_in_every_worker", keys=_BOTH)
+_HALF_APPLIED = _rows("apply_fails_half_way", "apply_fails_in_every_worker", keys=_ALL)
 _APPLY_FAILS = _HALF_APPLIED | _rows("apply_fails_before_it_begins", keys=_BOTH)
 _LATE = _rows("ack_lost", "instruction_lost", "apply_that_does_not_come_back", keys=_BOTH) | _rows(
     "worker_frozen_before_a_send", "worker_stopped_before_an_apply", "worker_stopped_before_its_ack"
@@ -83,14 +89,16 @@ WEIGHTS_BUGS: tuple[PlantedBug, ...] = (
         backend=f"{_WORKERS}:tensors_aliased",
         text="Workers see the trainer's own tensors through shared memory.",
         caught_by="weights_isolated",
-        rows=_rows("trainer_mutates_during_forward") | _MUTATED_BETWEEN | _MUTATED_DURING,
+        rows=_rows("trainer_mutates_during_forward", keys=_SCHEMES)
+        | _MUTATED_BETWEEN
+        | _MUTATED_DURING,
     ),
     PlantedBug(
         name="aliased_at_first",
         backend=f"{_WORKERS}:aliased_at_first",
         text="What workers get at first are the trainer's own tensors.",
         caught_by="weights_isolated",
-        rows=_rows("trainer_mutates_during_forward") | _MUTATED_BETWEEN,
+        rows=_rows("trainer_mutates_during_forward", keys=_SCHEMES) | _MUTATED_BETWEEN,
     ),
     PlantedBug(
         name="aliased_by_updates",
@@ -133,8 +141,7 @@ WEIGHTS_BUGS: tuple[PlantedBug, ...] = (
         backend=f"{_WORKERS}:acked_before_applied",
         text="A worker acknowledges what it is about to apply.",
         caught_by="failure_attributed",
-        rows=_APPLY_FAILS
-        | _rows(
+        rows=_rows(
             "worker_killed_before_an_apply",
             "worker_killed_half_way",
             "worker_killed_before_its_ack",
@@ -160,19 +167,17 @@ WEIGHTS_BUGS: tuple[PlantedBug, ...] = (
         backend=f"{_SENDERS}:ack_without_id",
         text="Acks carry neither id nor version, so that one that an earlier send left behind answers the next.",
         caught_by="acks_aligned",
-        rows=_REFUSED
-        | _REFUSED_AMONG
-        | _TWICE
-        | _rows("apply_fails_at_its_end", keys=_BOTH)
-        | _rows("worker_stopped_before_its_ack"),
+        rows=_REFUSED | _REFUSED_AMONG | _TWICE,
     ),
     PlantedBug(
         name="subset_ignored",
         backend=f"{_SENDERS}:subset_ignored",
         text="A send to some of the workers goes to all.",
         caught_by="weights_fresh",
-        rows=_rows("sent_to_some_during_forward", "others_sent_to_while_one_is_frozen")
-        | _rows("sent_to_some_workers", "many_workers", keys=_BOTH),
+        rows=_rows(
+            "sent_to_some_during_forward", "others_sent_to_while_one_is_frozen", keys=_SCHEMES
+        )
+        | _rows("sent_to_some_workers", "many_workers", keys=_ALL),
     ),
     PlantedBug(
         name="anybody_accepted",

@@ -30,7 +30,7 @@ _FORKING = replace(
 def planted(
     name: str,
     *places: tuple[ModuleType, str, object],
-    schemes: Callable[[], Any] | None = None,
+    schemes: Callable[[type[Any]], Callable[..., Any]] | None = None,
     sync: type[SchemeWeights] = SchemeWeights,
 ) -> Backend:
     """The reference in which modules have something else under a name.
@@ -38,26 +38,28 @@ def planted(
     Args:
         name: of the bug.
         places: module, name, and what is there instead.
-        schemes: makes the schemes, if they are wrong themselves.
+        schemes: makes wrong ones of the schemes, if they are wrong themselves.
         sync: the trainer with its workers.
     """
 
-    def making(make: Callable[[], Any]) -> Callable[[], Any]:
-        def made() -> Any:
+    def making(kind: type[Any]) -> Callable[..., Any]:
+        make = schemes(kind) if schemes else kind
+
+        def made(**options: Any) -> Any:
             for module, attribute, wrong in places:
                 setattr(module, attribute, wrong)
-            return make()
+            return make(**options)
 
         return made
 
-    found = {word: making(schemes or make) for word, make in SCHEMES.items()}
+    found = {word: making(kind) for word, kind in SCHEMES.items()}
     port = weights_port_of(found, _FORKING, sync)
     return replace(backend, name=name, version=lambda: "planted", pool=None, weights=port)
 
 
-def replaced(name: str, module: ModuleType, wrong: type) -> Backend:
-    """The reference in which a module uses `wrong` instead of its base class."""
-    return planted(name, (module, wrong.__bases__[0].__name__, wrong))
+def replaced(name: str, module: ModuleType, attribute: str, wrong: object) -> Backend:
+    """The reference in which a module has something else under one name."""
+    return planted(name, (module, attribute, wrong))
 
 
 def tensors_of(model: nn.Module) -> dict[str, torch.Tensor]:

@@ -11,25 +11,26 @@ from harness.ports.weights import Misuse
 from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import ReceiveTimeout, WorkerError
-from reference_impl.weights import conversation, scheme, sender, workers
+from reference_impl.weights import conversation, sender, sender_calls, workers
 from reference_impl.weights.conversation import Conversation
 from reference_impl.weights.errors import AnswerTimeout
 from reference_impl.weights.ledger import Ledger
 from reference_impl.weights.messages import Answer
-from reference_impl.weights.sender import Sender
+from reference_impl.weights.outgoing import Outgoing
 
 
-class _ToEverybody(Sender):
+class _ToEverybody(Outgoing):
     def send(
         self,
         weights: Any,
         worker_ids: int | Iterable[int] | None,
-        operation: str,
         deadline: Deadline,
+        *,
+        wait: bool,
     ) -> int:
         """Send to all workers, whoever is named."""
-        self.conversation.ledger.targets(worker_ids)
-        return super().send(weights, None, operation, deadline)
+        self.sender.conversation.ledger.targets(worker_ids)
+        return super().send(weights, None, deadline, wait=wait)
 
 
 class _ToWhoeverIsThere(Ledger):
@@ -113,23 +114,25 @@ class _Laconic(Conversation):
         """Replace whatever went wrong in a worker."""
         try:
             return super().gather(request_id, operation, deadline)
-        except Exception:  # noqa: BLE001, S110 - this is the bug: whatever it was, nobody learns of it
-            pass
+        except Exception as error:  # noqa: BLE001 - this is the bug: whatever it was, nobody learns of it
+            lost: Exception | None = error
+            error.__traceback__ = None
+        del lost
         raise RuntimeError("something failed")  # here, where it has no context
 
 
-class _Waiting(Sender):
+class _Waiting(Outgoing):
     """Sends to nobody as long as anybody has something left to answer."""
 
     def send(self, *args: Any, **kwargs: Any) -> int:
         """Refuse a send while an earlier one is unanswered."""
-        ledger = self.conversation.ledger
-        if any(ledger.unanswered(worker) for worker in self.conversation.peers):
+        talk = self.sender.conversation
+        if any(talk.ledger.unanswered(worker) for worker in talk.peers):
             raise AnswerTimeout((), "send", 0)
         return super().send(*args, **kwargs)
 
 
-class _LastRefused(Sender):
+class _LastRefused(Outgoing):
     """Is of no use any more once a send has failed."""
 
     _broken: BaseException | None = None
@@ -164,19 +167,21 @@ class _KeptForEver(SchemeWeights):
         self.kept.append(self._workers)
 
 
-subset_ignored = replaced("subset_ignored", scheme, _ToEverybody)
-anybody_accepted = replaced("anybody_accepted", conversation, _ToWhoeverIsThere)
+subset_ignored = replaced("subset_ignored", sender_calls, "Outgoing", _ToEverybody)
+anybody_accepted = replaced("anybody_accepted", conversation, "Ledger", _ToWhoeverIsThere)
 sent_before_connected = planted("sent_before_connected", sync=_Unconnected)
-ack_without_id = replaced("ack_without_id", sender, _AcksWithoutId)
-timeout_per_worker = replaced("timeout_per_worker", sender, _OneByOne)
-timeout_tripled = replaced("timeout_tripled", sender, _Patient)
-slow_taken_for_lost = replaced("slow_taken_for_lost", sender, _Impatient)
+ack_without_id = replaced("ack_without_id", sender, "Conversation", _AcksWithoutId)
+timeout_per_worker = replaced("timeout_per_worker", sender, "Conversation", _OneByOne)
+timeout_tripled = replaced("timeout_tripled", sender, "Conversation", _Patient)
+slow_taken_for_lost = replaced("slow_taken_for_lost", sender, "Conversation", _Impatient)
 failure_unexplained = planted(
     "failure_unexplained",
     (sender, "Conversation", _Laconic),
     (workers, "Conversation", _Laconic),
 )
-others_held_up = replaced("others_held_up", scheme, _Waiting)
-unusable_after_a_failure = replaced("unusable_after_a_failure", scheme, _LastRefused)
+others_held_up = replaced("others_held_up", sender_calls, "Outgoing", _Waiting)
+unusable_after_a_failure = replaced(
+    "unusable_after_a_failure", sender_calls, "Outgoing", _LastRefused
+)
 second_scheme_close_raises = planted("second_scheme_close_raises", sync=_Unclosable)
 trainer_kept = planted("trainer_kept", sync=_KeptForEver)

@@ -15,7 +15,7 @@ from torch import nn
 from harness.planted.weights import planted, replaced, tensors_of
 from reference_impl.core import channel, wire
 from reference_impl.core.channel import ChannelClosed
-from reference_impl.weights import MultiProcessWeightSyncScheme, packing, scheme
+from reference_impl.weights import packing, worker_calls
 from reference_impl.weights.messages import Ack, LoadWeights
 from reference_impl.weights.receiver import Receiver
 from reference_impl.weights.target import Target
@@ -35,36 +35,42 @@ def _load_into(model: nn.Module, layout: packing.Layout, buffer: torch.Tensor) -
         model.load_state_dict(packing.views(layout, buffer.clone()))
 
 
-class _Unlocked(Target):
+class _Owning(Target):
+    """Acts on memory of its own from the first version on."""
+
     def apply(self, version: int, layout: packing.Layout, buffer: torch.Tensor) -> None:
-        """Load a snapshot into the model, also in the middle of a forward."""
+        """Apply the first version to memory that nobody else has, and others as the bug does."""
         if self.version < 0:
-            super().apply(version, layout, buffer)
+            super().apply(version, layout, buffer.clone())
             return
         packing.check(layout, packing.model_tensors(self.model))
-        _load_into(self.model, layout, buffer)
+        self.apply_wrongly(layout, buffer)
         self.version = version
 
+    def apply_wrongly(self, layout: packing.Layout, buffer: torch.Tensor) -> None:
+        """Apply a snapshot that fits."""
+        raise NotImplementedError
 
-class _Twice(Target):
-    def apply(self, version: int, layout: packing.Layout, buffer: torch.Tensor) -> None:
+
+class _Unlocked(_Owning):
+    def apply_wrongly(self, layout: packing.Layout, buffer: torch.Tensor) -> None:
+        """Load a snapshot into the model, also in the middle of a forward."""
+        _load_into(self.model, layout, buffer)
+
+
+class _Twice(_Owning):
+    def apply_wrongly(self, layout: packing.Layout, buffer: torch.Tensor) -> None:
         """Apply a snapshot under the lock, after the same was done without it."""
-        if self.version >= 0:
-            packing.check(layout, packing.model_tensors(self.model))
+        _copy_into(self.model, layout, buffer)
+        with self._lock:
             _copy_into(self.model, layout, buffer)
-        super().apply(version, layout, buffer)
 
 
-class _HalfKept(Target):
-    def apply(self, version: int, layout: packing.Layout, buffer: torch.Tensor) -> None:
+class _HalfKept(_Owning):
+    def apply_wrongly(self, layout: packing.Layout, buffer: torch.Tensor) -> None:
         """Load a snapshot under the lock, and leave what there is if that fails."""
-        if self.version < 0:
-            super().apply(version, layout, buffer)
-            return
-        packing.check(layout, packing.model_tensors(self.model))
         with self._lock:
             _load_into(self.model, layout, buffer)
-            self.version = version
 
 
 class _Cast(Target):
@@ -81,11 +87,14 @@ class _Cast(Target):
             return self.version, wire.dumps(self._acting(wire.loads(observation)))
 
 
-class _SharingScheme(MultiProcessWeightSyncScheme):
-    def init_on_sender(self, *args: Any, **kwargs: Any) -> None:
-        """Set up the sending side, and move the trainer's own tensors to where workers see them."""
-        super().init_on_sender(*args, **kwargs)
-        _Aliased.trainer = weakref.ref(kwargs["model"].share_memory())
+def _sharing(kind: type[Any]) -> type[Any]:
+    class Sharing(kind):
+        def init_on_sender(self, **given: Any) -> None:
+            """Set up the sending side, and move the trainer's own tensors to where workers see them."""
+            super().init_on_sender(**given)
+            _Aliased.trainer = weakref.ref(given["model"].share_memory())
+
+    return Sharing
 
 
 class _Aliased(Target):
@@ -135,29 +144,17 @@ class _AlwaysSuccess(Receiver):
         return replace(super()._answer(message), failure=None)
 
 
+def _done(message: LoadWeights) -> Ack:
+    return Ack(request_id=message.request_id, version=message.version, failure=None)
+
+
 class _EarlyAck(Receiver):
-    """Acknowledges what it is about to apply."""
+    """Acknowledges what it is about to apply, and once more when it has."""
 
-    _applied = True  # the version that is brought at first
-
-    def _run(self) -> None:
-        try:
-            while True:
-                message = channel.recv(self._end)
-                if self._applied:
-                    self._applied = False
-                    channel.send(self._end, self._answer(message))
-                    continue
-                channel.send(
-                    self._end,
-                    Ack(request_id=message.request_id, version=message.version, failure=None),
-                )
-                self._answer(message)
-        except ChannelClosed:
-            return
-        finally:
-            channel.close(self._end)
-            self._reader.close()
+    def _answer(self, message: LoadWeights) -> Ack:
+        if self.answered:
+            channel.send(self._end, _done(message))
+        return super()._answer(message)
 
 
 class _AcksNothing(Receiver):
@@ -169,17 +166,15 @@ class _AcksNothing(Receiver):
             while True:
                 try:
                     message = channel.recv(self._end)
-                    channel.send(self._end, self._answer(message))
-                    last = message
                 except ChannelClosed:
                     raise
                 except Exception:  # noqa: BLE001 - this is the bug: whatever came, it is acknowledged
                     assert last is not None
                     last = replace(last, request_id=last.request_id + 1, version=last.version + 1)
-                    channel.send(
-                        self._end,
-                        Ack(request_id=last.request_id, version=last.version, failure=None),
-                    )
+                    channel.send(self._end, _done(last))
+                    continue
+                last = message
+                channel.send(self._end, self._answer(message))
         except ChannelClosed:
             return
         finally:
@@ -194,9 +189,7 @@ class _ForgetsSome(Receiver):
 
     def _answer(self, message: LoadWeights) -> Ack:
         self._count += 1
-        if self._count % 8:
-            return super()._answer(message)
-        return Ack(request_id=message.request_id, version=message.version, failure=None)
+        return super()._answer(message) if self._count % 8 else _done(message)
 
 
 class _SkipsKnown(Receiver):
@@ -204,10 +197,10 @@ class _SkipsKnown(Receiver):
 
     def _answer(self, message: LoadWeights) -> Ack:
         known: set[float] = self.__dict__.setdefault("known", set())
-        layout, data = self._reader.read(message.payload)
+        layout, data = self._reader.read(message.payload, message.version)
         total = float(sum(view.sum() for view in packing.views(layout, data).values()))
         if total in known:
-            return Ack(request_id=message.request_id, version=message.version, failure=None)
+            return _done(message)
         ack = super()._answer(message)
         known |= {total} if ack.failure is None else set()
         return ack
@@ -237,21 +230,27 @@ class _Unlocking(Target):
             return self.version, wire.dumps(self.model(wire.loads(observation)))
 
 
-applied_without_lock = replaced("applied_without_lock", scheme, _Unlocked)
-forward_without_lock = replaced("forward_without_lock", scheme, _Unlocking)
-applied_twice = replaced("applied_twice", scheme, _Twice)
-half_applied_kept = replaced("half_applied_kept", scheme, _HalfKept)
-stale_after_cast = replaced("stale_after_cast", scheme, _Cast)
-tensors_aliased = planted("tensors_aliased", (scheme, "Target", _Aliased), schemes=_SharingScheme)
+class _CountedForAll(WorkerCalls):
+    def init_on_receiver(self, **given: Any) -> None:
+        """Take every model for the policy, whose version counts."""
+        super().init_on_receiver(**given)
+
+
+applied_without_lock = replaced("applied_without_lock", worker_calls, "Target", _Unlocked)
+forward_without_lock = replaced("forward_without_lock", worker_calls, "Target", _Unlocking)
+applied_twice = replaced("applied_twice", worker_calls, "Target", _Twice)
+half_applied_kept = replaced("half_applied_kept", worker_calls, "Target", _HalfKept)
+stale_after_cast = replaced("stale_after_cast", worker_calls, "Target", _Cast)
+tensors_aliased = planted("tensors_aliased", (worker_calls, "Target", _Aliased), schemes=_sharing)
 aliased_at_first = planted(
-    "aliased_at_first", (scheme, "Target", _AliasedAtFirst), schemes=_SharingScheme
+    "aliased_at_first", (worker_calls, "Target", _AliasedAtFirst), schemes=_sharing
 )
 aliased_by_updates = planted(
-    "aliased_by_updates", (scheme, "Target", _AliasedSince), schemes=_SharingScheme
+    "aliased_by_updates", (worker_calls, "Target", _AliasedSince), schemes=_sharing
 )
-version_counts_calls = replaced("version_counts_calls", scheme, _Relabelled)
-failure_acked = replaced("failure_acked", scheme, _AlwaysSuccess)
-acked_before_applied = replaced("acked_before_applied", scheme, _EarlyAck)
-acked_without_update = replaced("acked_without_update", scheme, _AcksNothing)
-every_eighth_lost = replaced("every_eighth_lost", scheme, _ForgetsSome)
-known_weights_skipped = replaced("known_weights_skipped", scheme, _SkipsKnown)
+version_counts_calls = replaced("version_counts_calls", worker_calls, "Target", _Relabelled)
+failure_acked = replaced("failure_acked", worker_calls, "Receiver", _AlwaysSuccess)
+acked_before_applied = replaced("acked_before_applied", worker_calls, "Receiver", _EarlyAck)
+acked_without_update = replaced("acked_without_update", worker_calls, "Receiver", _AcksNothing)
+every_eighth_lost = replaced("every_eighth_lost", worker_calls, "Receiver", _ForgetsSome)
+known_weights_skipped = replaced("known_weights_skipped", worker_calls, "Receiver", _SkipsKnown)

@@ -310,6 +310,7 @@ class WeightsCapabilities:
         transfers: by transport, channels whose transfers can be counted.
         once: channels whose items cannot come twice, or are not promised to be told apart.
         closes_by_itself: what is dropped without `close` is meant to release its workers.
+        isolates: schemes that promise that workers act on what was sent, and on nothing else.
     """
 
     verbs: frozenset[str] = frozenset()
@@ -319,6 +320,7 @@ class WeightsCapabilities:
     transfers: Mapping[Transport, frozenset[Channel]] = field(default_factory=dict)
     once: frozenset[Channel] = frozenset()
     closes_by_itself: bool = True
+    isolates: frozenset[Literal["copy", "shared"]] = frozenset({"copy"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

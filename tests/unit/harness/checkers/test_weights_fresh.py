@@ -152,3 +152,13 @@ def test_another_worker_may_have_the_name_for_another_version():
         {"worker": 1, "first": 2, "label": 1},
     )
     assert found(recorder) == []
+
+
+def test_a_name_that_was_given_beside_a_send_tells_nothing():
+    recorder = Recorder("weights")
+    early = recorder.invoke("forward")
+    sent(recorder, 2)
+    row = {"worker": 0, "first": 1, "last": 1, "buffer": 1, "label": 1}
+    recorder.ok(early, rows=[row])
+    acting(recorder, {"worker": 0, "first": 2, "label": 1})
+    assert found(recorder) == []

@@ -38,8 +38,7 @@ def test_a_version_that_was_only_filled_in_is_found():
     (finding,) = CHECKER.check(recorder.history()).findings
     assert finding.text == (
         "worker 0 acted on version 3 in forward (request 2), which was never sent: mutate "
-        "(request 0) filled the trainer's own parameters; MultiProcessWeightSyncScheme is "
-        "documented as sending weight copies"
+        "(request 0) filled the trainer's own parameters; the scheme is documented as sending weight copies"
     )
     assert finding.contract is Contract.DOCUMENTED
     assert finding.events == (0, 1, 2, 3)
@@ -77,3 +76,14 @@ def test_what_shared_memory_shows_unsent_is_an_opinion():
     recorder.forward((3, 3, 3))
     history = recorder.history(setup={"scheme": "shared"})
     assert contracts(CHECKER.check(history)) == [Contract.OPINION]
+
+
+def test_shared_memory_that_promises_to_isolate_is_held_to_that():
+    recorder = Recorder("weights")
+    recorder.call("mutate", version=3)
+    recorder.forward((3, 3, 3))
+    shared = {"scheme": "shared"}
+    (told,) = CHECKER.check(recorder.history(setup=shared)).findings
+    promised = recorder.history(setup=shared, properties={"isolates": ["copy", "shared"]})
+    (held,) = CHECKER.check(promised).findings
+    assert (told.contract, held.contract) == (Contract.OPINION, Contract.DOCUMENTED)
