@@ -72,7 +72,8 @@ class CollectorWeights:
             made[VALUE] = self._make_scheme()
             self._stored = ReplayBuffer(storage=LazyTensorStorage(FRAMES_MAX), batch_size=1)
             more = {"replay_buffer": self._stored, "extend_buffer": True}
-            more["postproc"] = _Postprocessing(factory.value_network())
+            self._value_network = factory.value_network()
+            more["postproc"] = _Postprocessing(self._value_network)
         make = MultiAsyncCollector if self._is_async else MultiSyncCollector
         self._collector = make(
             factory.env_makers(setup.num_workers),
@@ -115,7 +116,7 @@ class CollectorWeights:
         if fresh or defect is not None:
             weights = self._weights(version, defect, model)
         else:
-            self._factory.fill(self._policy, version)
+            self._factory.fill(self._policy if model == "policy" else self._value_network, version)
         some: dict[str, Any] = {} if workers is None else {"worker_ids": list(workers)}
         some |= {} if model == "policy" else {"model_id": VALUE}
         self._collector.update_policy_weights_(weights, **some)

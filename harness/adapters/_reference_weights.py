@@ -138,7 +138,7 @@ class SchemeWeights:
         if fresh or defect is not None:
             weights = self._factory.weights(version, defect, model)
         else:
-            self._factory.fill(self._policy, version)
+            self._factory.fill(self._policy if model == "policy" else self._value_network, version)
         scheme = self._scheme if model == "policy" else self._others[VALUE]
         scheme.send(weights, worker_ids=workers, timeout=self._bound_s)
 

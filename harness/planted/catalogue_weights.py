@@ -6,9 +6,11 @@ from harness.model.planted import PlantedBug
 
 _WORKERS = "harness.planted.weights_workers"
 _SENDERS = "harness.planted.weights_senders"
+_LIVES = "harness.planted.weights_lives"
 _COPY = ("scheme=copy",)
 _BOTH = ("scheme=copy,transport=thread", "scheme=copy,transport=process")
 _SCHEMES = (*_COPY, "scheme=shared")
+_PROCESSES = ("scheme=copy,transport=process", "scheme=shared,transport=process")
 _ALL = (*_BOTH, "scheme=shared,transport=thread", "scheme=shared,transport=process")
 
 
@@ -249,6 +251,41 @@ WEIGHTS_BUGS: tuple[PlantedBug, ...] = (
         text="A list that nobody empties keeps every trainer's workers alive.",
         caught_by="no_leaks",
         rows=_rows("collected_in_a_cycle", keys=_BOTH) | _rows("collected_with_closed_channels"),
+    ),
+    PlantedBug(
+        name="models_counted_together",
+        backend=f"{_LIVES}:models_counted_together",
+        text="An update of another model counts as a version of the policy.",
+        caught_by="models_independent",
+        rows=_rows("value_network_sent", keys=_PROCESSES),
+    ),
+    PlantedBug(
+        name="other_models_forgotten",
+        backend=f"{_LIVES}:other_models_forgotten",
+        text="Updates of other models than the policy are acknowledged and lost.",
+        caught_by="models_independent",
+        rows=_rows("value_network_sent", keys=_PROCESSES),
+    ),
+    PlantedBug(
+        name="restarted_on_the_first",
+        backend=f"{_LIVES}:restarted_on_the_first",
+        text="A worker that is started anew is brought what the trainer's model held at first.",
+        caught_by="setup_order",
+        rows=_rows("worker_started_anew", "dead_worker_started_anew", keys=_SCHEMES),
+    ),
+    PlantedBug(
+        name="recipe_deleted",
+        backend=f"{_LIVES}:recipe_deleted",
+        text="The recipe of the first weights is deleted once workers have had them.",
+        caught_by="expected_outcome",
+        rows=_rows("worker_started_anew", keys=_SCHEMES),
+    ),
+    PlantedBug(
+        name="waits_for_nobody",
+        backend=f"{_LIVES}:waits_for_nobody",
+        text="The wait for what was sent without waiting returns at once.",
+        caught_by="acks_aligned",
+        rows=_rows("sent_without_waiting_and_refused", keys=_SCHEMES),
     ),
 )
 """All of them."""

@@ -230,12 +230,6 @@ class _Unlocking(Target):
             return self.version, wire.dumps(self.model(wire.loads(observation)))
 
 
-class _CountedForAll(WorkerCalls):
-    def init_on_receiver(self, **given: Any) -> None:
-        """Take every model for the policy, whose version counts."""
-        super().init_on_receiver(**given)
-
-
 applied_without_lock = replaced("applied_without_lock", worker_calls, "Target", _Unlocked)
 forward_without_lock = replaced("forward_without_lock", worker_calls, "Target", _Unlocking)
 applied_twice = replaced("applied_twice", worker_calls, "Target", _Twice)
