@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.faults.registry import PoolFault, WeightsFault
 from harness.model.scenario import Heal, Phase
-from harness.ports import pool, pool_verbs, weights
+from harness.ports import pool, pool_verbs, weights, weights_verbs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +77,10 @@ WEIGHTS = Component(
     clean="clean_updates",
     setup=weights.WeightsSetup,
     capabilities=weights.WeightsCapabilities,
-    verbs=_by_tag(weights.WeightsVerb, "do"),
+    verbs=_by_tag(weights_verbs.WeightsVerb, "do"),
     faults=_by_tag(WeightsFault, "fault"),
-    always=weights.ALWAYS,
-    optional=weights.OPTIONAL,
+    always=weights_verbs.ALWAYS,
+    optional=weights_verbs.OPTIONAL,
     worker_ops=weights.WORKER_OPS,
     session="harness.engine.weights_session:WeightsSession",
     payload="harness.payloads.policy",

@@ -9,6 +9,7 @@ from harness.engine.loader import backend_of
 from harness.engine.session import Session
 from harness.model.plain import from_plain
 from harness.ports import weights as port
+from harness.ports import weights_verbs as verbs
 
 BOUNDED = frozenset({"send", "wait_async", "shutdown"})  # what a backend's own bound has to fit
 TORN_MAX = 8  # torn forwards of a race that are journalled; all are counted
@@ -49,7 +50,7 @@ class WeightsSession(Session):
     def arguments(self, verb: Any) -> dict[str, Any]:
         """Versions, targets, and whether a fault spoils the send."""
         match verb:
-            case port.Send():
+            case verbs.Send():
                 return {
                     "version": verb.version,
                     "how": verb.how,
@@ -57,17 +58,17 @@ class WeightsSession(Session):
                     "workers": _listed(verb.workers),
                     "model": verb.model,
                 }
-            case port.SendAsync():
+            case verbs.SendAsync():
                 return {"version": verb.version, "how": "fresh", "defect": self._defect_of(verb)}
-            case port.Mutate():
+            case verbs.Mutate():
                 return {"version": verb.version}
-            case port.Forward():
+            case verbs.Forward():
                 return {"workers": _listed(verb.workers)}
-            case port.RestartWorker():
+            case verbs.RestartWorker():
                 return {"worker": verb.worker}
-            case port.Misused():
+            case verbs.Misused():
                 return {"what": verb.what, "refusable": True}
-            case port.Race():
+            case verbs.Race():
                 return {"sends": verb.sends}
             case _:
                 return {}
@@ -75,13 +76,13 @@ class WeightsSession(Session):
     def perform(self, verb: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call the trainer's side."""
         match verb:
-            case port.Forward():
+            case verbs.Forward():
                 return {"rows": [_row(stamp) for stamp in self._sync.forward(verb.workers)]}
-            case port.Race():
+            case verbs.Race():
                 return self._race(verb)
-            case port.Mutate():
+            case verbs.Mutate():
                 self._sync.mutate(verb.version)
-            case port.Send():
+            case verbs.Send():
                 self._sync.send(
                     verb.version,
                     fresh=verb.how == "fresh",
@@ -89,15 +90,15 @@ class WeightsSession(Session):
                     workers=verb.workers,
                     model=verb.model,
                 )
-            case port.SendAsync():
+            case verbs.SendAsync():
                 self._sync.send_async(verb.version, defect=arguments["defect"])
-            case port.WaitAsync():
+            case verbs.WaitAsync():
                 self._sync.wait_async()
-            case port.RestartWorker():
+            case verbs.RestartWorker():
                 self._sync.restart_worker(verb.worker)
-            case port.Misused():
+            case verbs.Misused():
                 self._sync.misuse(verb.what)
-            case port.Shutdown():
+            case verbs.Shutdown():
                 self._sync.close()
             case _:
                 raise AssertionError(f"no such verb: {verb!r}")
@@ -116,7 +117,7 @@ class WeightsSession(Session):
         self.stage.record(fault, "effect", f"send of version {verb.version} has {defect}")
         return defect
 
-    def _race(self, verb: port.Race) -> dict[str, Any]:
+    def _race(self, verb: verbs.Race) -> dict[str, Any]:
         """Send without a pause, and forward without one beside it, until all is sent."""
         counted: dict[str, Any] = {"forwards": 0, "torn": 0, "rows": []}
         with repeated_beside(lambda: _count(counted, self._sync.forward())):

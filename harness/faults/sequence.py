@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from harness.faults.common import Gated
 from harness.ports.faults import Stage
-from harness.ports.weights import Forward, Mutate, Send, Shutdown
+from harness.ports.weights_verbs import Forward, Mutate, Send, Shutdown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
