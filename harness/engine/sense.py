@@ -257,7 +257,9 @@ def _setups(scenario: Scenario[Any, Any]) -> list[Any]:
 
 
 def _executions(steps: Iterable[Any], op: str) -> int:
-    return sum(getattr(step, "times", 1) for step in steps if getattr(step, "do", None) == op)
+    """How often an operation of the driver is made, beside a fault that holds somebody, too."""
+    made = (getattr(step, "during", step) for step in steps)
+    return sum(getattr(verb, "times", 1) for verb in made if getattr(verb, "do", None) == op)
 
 
 def _workers(scenario: Scenario[Any, Any]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.generate.strategies import pool_scenarios
+from harness.generate.weights import weights_scenarios
 from harness.generate.writing import to_toml
 
-__all__ = ["pool_scenarios", "to_toml"]
+__all__ = ["pool_scenarios", "to_toml", "weights_scenarios"]

@@ -21,6 +21,7 @@ from harness.model.plain import from_plain
 from harness.model.run import CellResult
 from harness.model.verdict import Outcome
 from harness.ports.pool import PoolCapabilities
+from harness.ports.weights import WeightsCapabilities
 
 GENERATED = Path("reports", "generated")
 
@@ -72,6 +73,11 @@ class Bench:
     def capabilities(self) -> PoolCapabilities:
         """What the backend's pool declares."""
         return from_plain(PoolCapabilities, self._column.capabilities["pool"])
+
+    @property
+    def weights(self) -> WeightsCapabilities:
+        """What the backend's weight sync declares."""
+        return from_plain(WeightsCapabilities, self._column.capabilities["weights"])
 
     def run(self, loaded: Loaded) -> CellResult:
         """Run the scenario's one row."""

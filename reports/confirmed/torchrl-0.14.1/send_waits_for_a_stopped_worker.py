@@ -3,16 +3,14 @@
 import multiprocessing
 import os
 import signal
-import sys
 
 import torch
 from tensordict import TensorDict, TensorDictBase
 from torchrl.collectors import MultiSyncCollector
 from torchrl.envs import PendulumEnv
-from torchrl.weight_update import MultiProcessWeightSyncScheme, SharedMemWeightSyncScheme
+from torchrl.weight_update import SharedMemWeightSyncScheme
 
 PATIENCE_S = 20
-SCHEMES = {"copy": MultiProcessWeightSyncScheme, "shared": SharedMemWeightSyncScheme}
 
 
 class Policy(torch.nn.Linear):
@@ -29,10 +27,9 @@ def overdue(*_: object) -> None:
     os._exit(1)
 
 
-scheme = SCHEMES[sys.argv[1] if len(sys.argv) > 1 else "shared"]
 multiprocessing.set_start_method("fork", force=True)
 signal.signal(signal.SIGALRM, overdue)
-options = {"weight_sync_schemes": {"policy": scheme()}, "frames_per_batch": 1}
+options = {"weight_sync_schemes": {"policy": SharedMemWeightSyncScheme()}, "frames_per_batch": 1}
 collector = MultiSyncCollector([PendulumEnv], Policy(1, 1, bias=False), total_frames=-1, **options)
 next(iter(collector))
 os.kill(collector.procs[0].pid, signal.SIGSTOP)

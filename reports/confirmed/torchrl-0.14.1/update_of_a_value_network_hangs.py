@@ -18,7 +18,7 @@ class Module(torch.nn.Linear):
 
 
 def overdue(*_: object) -> None:
-    print(f"CONFIRMED: it still blocks after 20 s")
+    print("CONFIRMED: it still blocks after 20 s")
     for process in multiprocessing.active_children():
         process.kill()
     os._exit(1)
