@@ -68,6 +68,7 @@ WEIGHTS_CAPABILITIES = WeightsCapabilities(
 )
 _CHANNELS = {"commands": "instructions", "results": "acks"}
 VALUE = "value_network"  # where a policy has it
+FORWARD_S = 3.5  # a send that has to be given up soon says nothing of how long a forward may take
 NOBODY = 99  # a worker that is not there
 
 SCHEMES: Schemes = {"copy": MultiProcessWeightSyncScheme, "shared": SharedMemWeightSyncScheme}
@@ -114,7 +115,7 @@ class SchemeWeights:
         for worker in range(self._workers.num_workers) if workers is None else workers:
             observation = torch.tensor([float(worker)])
             given = TensorDict({"observation": observation}, batch_size=[])
-            (result,) = self._workers.forward(given, worker_ids=worker, timeout=self._bound_s)
+            (result,) = self._workers.forward(given, worker_ids=worker, timeout=FORWARD_S)
             result.set("label", torch.tensor([self._workers.versions[worker]]))
             more = {"value": "state_value"} if self._others else {}
             found += stamps(result, {"label": "label", **more})

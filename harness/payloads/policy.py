@@ -113,6 +113,10 @@ class ValuedPolicy(VersionedPolicy):
         return found
 
 
+class PassingValuedPolicy(ValuedPolicy, PassingPolicy):
+    """Both."""
+
+
 class ValueNetwork(TensorDictModuleBase):
     """Writes the version that it holds as `state_value` float32 [..., 1]; a mixture is -1."""
 
@@ -130,6 +134,15 @@ class ValueNetwork(TensorDictModuleBase):
         version = read.pop() if len(read) == 1 else -1.0
         like = torch.zeros_like(tensordict.get("observation")[..., :1])
         return tensordict.set("state_value", torch.full_like(like, version))
+
+
+POLICIES: Mapping[tuple[bool, bool], type[VersionedPolicy]] = {
+    (False, False): VersionedPolicy,
+    (True, False): PassingPolicy,
+    (False, True): ValuedPolicy,
+    (True, True): PassingValuedPolicy,
+}
+"""By whether they pass the gate while they load, and whether they have a value network."""
 
 
 class WorkerEnv(EnvBase):
@@ -184,10 +197,8 @@ class VersionedPolicyFactory:
         if self.in_worker:
             install(self.hooks, self.link)
             self.link.pass_gate("worker", "construct")
-        passes = {"apply", "half_apply"} & set(self.link.gated)
-        made = PassingPolicy if passes else VersionedPolicy
-        if self.valued:
-            made = ValuedPolicy
+        passes = bool({"apply", "half_apply"} & set(self.link.gated))
+        made = POLICIES[passes, self.valued]
         policy = made(self.numel, self.link, reads_all=self.reads_all)
         self.fill(policy, FIRST_VERSION)
         if isinstance(policy, ValuedPolicy):
