@@ -95,6 +95,12 @@ def held_ns(history: History, send: Operation) -> int | None:
     return ended_ns(send) if send.status == "ok" else None
 
 
+def may_come_since(history: History, send: Operation, began_ns: int) -> bool:
+    """Whether what was sent may have been applied after this time: it was not known to be held before."""
+    at = held_ns(history, send)
+    return at is None or at >= began_ns
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owed:
     """What a worker may act on in one forward.

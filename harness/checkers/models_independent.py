@@ -9,6 +9,8 @@ from harness.checkers._versions import (
     Acted,
     acted,
     invoked_before_end,
+    is_defective,
+    may_come_since,
     owed,
     pairs,
     sends_of,
@@ -48,12 +50,13 @@ def _moved(history: History, before: Acted, after: Acted) -> Iterator[Finding]:
     one, other = before.row.get("label"), after.row.get("label")
     if one == other or None in (one, other):
         return
-    # What was begun before the later forward ended, and had not returned when the earlier one began.
+    # What was begun before the later forward ended, and was not known to be held when the earlier one began.
     between = [
         send
         for send in sends_of(history)
         if invoked_before_end(send, after.forward)
-        and (send.completed is None or send.completed.ts_ns >= before.began_ns)
+        and not is_defective(send)
+        and may_come_since(history, send, before.began_ns)
     ]
     values = [s for s in sends_of(history, "value") if invoked_before_end(s, after.forward)]
     if between or not values:

@@ -12,6 +12,7 @@ from harness.checkers._versions import (
     acted,
     invoked_before_end,
     is_defective,
+    may_come_since,
     owed,
     pairs,
     read_by,
@@ -32,7 +33,7 @@ def check(history: History) -> Judgement:
     acts = acted(history)
     findings = [finding for act in acts for finding in _of_one(history, sends, act)]
     findings += [finding for two in pairs(history) for finding in _backwards(sends, *two)]
-    findings += _labels([act for act in acts if not _is_beside_a_send(sends, act)])
+    findings += _labels([act for act in acts if not _is_beside_a_send(history, sends, act)])
     return Judgement(findings=tuple(findings), judged=len(acts))
 
 
@@ -81,11 +82,12 @@ def _places(sends: list[Operation], act: Acted) -> dict[int, int]:
     return {FIRST_VERSION: FIRST, **{version_of(send): i for i, send in enumerate(begun)}}
 
 
-def _is_beside_a_send(sends: list[Operation], act: Acted) -> bool:
+def _is_beside_a_send(history: History, sends: list[Operation], act: Acted) -> bool:
     """Whether a send was under way before its forward returned: a collector stamps what comes after a forward."""
     return any(
         invoked_before_end(send, act.forward)
-        and (send.completed is None or send.completed.ts_ns >= act.began_ns)
+        and not is_defective(send)
+        and may_come_since(history, send, act.began_ns)
         for send in sends
     )
 

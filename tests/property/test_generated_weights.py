@@ -13,7 +13,7 @@ from harness.generate import weights_scenarios
 from tests.property.bench import Bench, profile
 
 NO_SHRINKING = (Phase.explicit, Phase.generate)
-HUNTED = ("half_applied_kept", "subset_ignored", "failure_acked", "models_counted_together")
+HUNTED = ("half_applied_kept", "subset_ignored", "failure_acked", "restarted_on_the_first")
 
 
 def hunt(bench: Bench, name: str, config: settings) -> None:

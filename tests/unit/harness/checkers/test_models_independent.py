@@ -80,3 +80,13 @@ def test_a_policys_version_that_a_value_network_moves_is_found():
     assert found(recorder) == [
         "send (request 2) of a value network moved the policy's version of worker 0 from 0 to 1"
     ]
+
+
+def test_a_policy_that_was_begun_to_be_sent_may_move_its_version_until_somebody_has_waited():
+    recorder = Recorder("weights")
+    sent(recorder, 3, "value")
+    recorder.call("send_async", version=2, how="fresh", defect=None)
+    acting(recorder, 1, value=3, label=0)
+    recorder.call("wait_async")
+    acting(recorder, 2, value=3, label=1)
+    assert found(recorder) == []
