@@ -9,7 +9,7 @@ from logging.handlers import QueueHandler
 
 import pytest
 
-from harness.engine.aside import Busy, in_second_thread
+from harness.engine.aside import Busy, in_second_thread, repeated_beside
 from harness.ports.clock import Deadline
 
 LONG_S = 0.1  # longer than it takes to return without waiting
@@ -33,6 +33,33 @@ def test_what_it_raises_is_raised():
 
     with pytest.raises(KeyError, match="there"):
         in_second_thread(fail)
+
+
+def test_it_is_repeated_in_another_thread_until_the_block_ends():
+    ran: list[int] = []
+    often = threading.Event()
+
+    def run():
+        ran.append(threading.get_ident())
+        if len(ran) > 2:
+            often.set()
+
+    with repeated_beside(run):
+        assert often.wait(5.0)
+    count = len(ran)
+    assert set(ran) != {threading.get_ident()}
+    assert len(ran) == count
+
+
+def test_what_is_repeated_raises_where_the_block_ends():
+    failed = threading.Event()
+
+    def fail():
+        failed.set()
+        raise KeyError("there")
+
+    with pytest.raises(KeyError, match="there"), repeated_beside(fail):
+        assert failed.wait(5.0)
 
 
 def test_a_thread_that_logs_holds_the_lock_of_the_log_until_it_is_told_to_end():

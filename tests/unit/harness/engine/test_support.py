@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
-from harness.engine.components import POOL
+from harness.engine.components import POOL, WEIGHTS
 from harness.engine.request import CellRequest
 from harness.engine.support import unsupported
+from harness.faults.payload import Raise
 from harness.faults.resources import FullSharedMemory
 from harness.model.plain import to_plain
+from harness.model.scenario import Placement
 from harness.ports.pool import PoolCapabilities, PoolSetup
+from harness.ports.weights import WeightsCapabilities, WeightsSetup
 
 
 def reason(**setup: Any) -> str | None:
@@ -54,3 +57,24 @@ def test_what_this_machine_lacks_for_a_fault_makes_its_rows_unsupported(
 def test_a_number_that_is_a_choice_has_to_be_declared_as_words_have():
     assert reason(envs_per_worker=2) == "the backend declares no envs_per_worker=2"
     assert reason(num_envs=7) is None
+
+
+@pytest.mark.parametrize(
+    ("passed", "expected"),
+    [
+        (frozenset({"forward"}), "the backend's workers pass no apply"),
+        (frozenset({"forward", "apply"}), None),
+    ],
+    ids=["without", "with"],
+)
+def test_a_fault_at_a_point_that_workers_do_not_pass_is_unsupported(passed, expected):
+    request = CellRequest(
+        cell="weights/c[]@b",
+        adapter="a:b",
+        component="weights",
+        setup=to_plain(WeightsSetup()),
+        steps=(Raise(at=Placement(role="worker:0", op="apply")),),
+        expect=("survives",),
+    )
+    declared = {"weights": to_plain(WeightsCapabilities(worker_ops=passed))}
+    assert unsupported(request, WEIGHTS, declared) == expected
