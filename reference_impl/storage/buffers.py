@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from reference_impl.storage.view import View
 
 _ROUNDS: Final = 32
+_PAUSE_S: Final = 0.0005  # until what is being written may be there
 
 
 class _SharedBuffer(ReplayBuffer):  # type: ignore[misc, unused-ignore]  # torchrl has no types
@@ -106,6 +107,9 @@ class _SharedBuffer(ReplayBuffer):  # type: ignore[misc, unused-ignore]  # torch
                     self._guard = min(self._guard, 4 * claimed)
                     return index, info, self._handed_out(data)
                 self._guard = min(max(2 * self._guard, 2 * claimed), view.ring.capacity // 2)
+            else:
+                self._guard //= 2  # it may be what leaves nothing to be drawn
+                deadline.pause(_PAUSE_S)
             if deadline.expired:
                 raise RingBusy("rows were written over faster than they could be read")
 

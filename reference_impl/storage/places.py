@@ -47,9 +47,18 @@ class Place:
         """
         try:
             self.data.resize(layout.size)
-            mmap.mmap(
-                self.data.fileno(), layout.size
-            ).close()  # torch keeps a file open if it fails
+        except OSError as error:
+            raise _named(error, self.path, layout.size) from error
+        self.try_to_map(layout)
+
+    def try_to_map(self, layout: Layout) -> None:
+        """See whether the rows' memory can be mapped: torch, if it cannot, keeps a file open.
+
+        Raises:
+            NoRoom: the process has no such range of addresses left.
+        """
+        try:
+            mmap.mmap(self.data.fileno(), layout.size).close()
         except OSError as error:
             raise _named(error, self.path, layout.size) from error
 

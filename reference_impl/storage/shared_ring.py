@@ -196,6 +196,7 @@ class SharedRing:
             layout = from_json(form)
             if data_size(self._place) < layout.size:
                 self._mend(layout)
+            self._place.try_to_map(layout)
             self._settled = layout, Columns(layout, self._place.data.map())
         return self._settled
 

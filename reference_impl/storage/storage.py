@@ -138,7 +138,9 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
         except BaseException:
             self.shared.give_up(begun)
             raise
-        return torch.arange(claim.stop - rows, claim.stop) % layout.rows
+        slot = (claim.stop - rows) % layout.rows
+        slots = torch.arange(slot, slot + rows)
+        return slots if slot + rows <= layout.rows else slots % layout.rows
 
     def set(self, cursor: Any, data: Any, *, set_cursor: bool = True) -> None:
         """Write at the next slots: for torchrl's own round-robin writers, of one process.

@@ -248,6 +248,15 @@ def test_rows_that_were_written_do_not_change():
         buffer[1:2] = rows(9, 1)
 
 
+def test_rows_are_found_when_all_that_are_left_had_been_guarded():
+    storage = SharedStorage(8, patience_s=1.0)
+    buffer = SharedReplayBuffer(storage=storage, batch_size=4)
+    buffer.extend(rows(0, 8))
+    buffer._guard = 4
+    storage.shared.claim(5)
+    assert set(stamps(buffer.sample())) <= {5, 6, 7}
+
+
 def test_it_does_not_wait_for_ever_for_rows_that_stay():
     storage = SharedStorage(6, patience_s=0.05)
     buffer = SharedReplayBuffer(storage=storage, batch_size=4, sampler=Stubborn())

@@ -11,7 +11,7 @@ from multiprocessing import Pipe
 
 import pytest
 import torch
-from torchrl.data import PrioritizedSampler
+from torchrl.data import PrioritizedSampler, SliceSampler
 
 from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_process, start_thread
@@ -152,6 +152,33 @@ def test_samples_beside_writers_at_full_speed_are_whole(capacity):
         heard(one), heard(other)
         seen = [stamps(buffer.sample()) for _ in range(300)]
     assert len({stamp for sample in seen for stamp in sample}) > capacity
+
+
+def write_episodes_for_ever(pipe, storage, first):
+    pipe.send("on it")
+    while True:
+        storage.append(rows(first, 10))
+        first += 10
+
+
+@pytest.mark.parametrize("key", [{"end_key": ("next", "done")}, {"traj_key": "stamp"}])
+@pytest.mark.parametrize("capacity", [67, 400])
+def test_slices_beside_writers_at_full_speed_are_of_one_episode(capacity, key):
+    storage = SharedStorage(capacity)
+    slices = 1 if "traj_key" in key else 3
+    buffer = SharedReplayBuffer(
+        storage=storage, sampler=SliceSampler(slice_len=slices, **key), batch_size=8 * slices
+    )
+    buffer.extend(rows(0, capacity - capacity % 5))
+    with (
+        child(write_episodes_for_ever, storage, 10**6) as (_, one),
+        child(write_episodes_for_ever, storage, 10**9) as (_, other),
+    ):
+        heard(one), heard(other)
+        for _ in range(100):
+            found = torch.tensor(stamps(buffer.sample())).view(8, slices)
+            assert torch.equal(found - found[:, :1], torch.arange(slices).expand(8, slices))
+            assert bool((found // 5 == found[:, :1] // 5).all())
 
 
 def hold_the_lock(pipe, storage):
