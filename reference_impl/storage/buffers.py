@@ -97,6 +97,9 @@ class _SharedBuffer(ReplayBuffer):  # type: ignore[misc, unused-ignore]  # torch
         deadline = storage.shared.deadline()
         while True:
             view = storage.view(self._guard)
+            if not view.ring.readable and view.ring.owners and not deadline.expired:
+                deadline.pause(_PAUSE_S)  # all there is is being written
+                continue
             self._enter_others(view)
             drawn = self._drawn(view, batch_size)
             if drawn is not None:

@@ -13,6 +13,7 @@ from torchrl.data import (
     SliceSampler,
 )
 
+from reference_impl.core.clock import Deadline
 from reference_impl.storage import (
     RingBusy,
     SharedReplayBuffer,
@@ -255,6 +256,24 @@ def test_rows_are_found_when_all_that_are_left_had_been_guarded():
     buffer._guard = 4
     storage.shared.claim(5)
     assert set(stamps(buffer.sample())) <= {5, 6, 7}
+
+
+def test_rows_that_are_all_being_written_are_waited_for_within_the_bound(monkeypatch):
+    storage = SharedStorage(4, patience_s=0.05)
+    buffer = SharedReplayBuffer(storage=storage, batch_size=4)
+    buffer.extend(rows(0, 4))
+    claim = storage.shared.claim(4)
+    with pytest.raises(RuntimeError, match="empty storage"):
+        buffer.sample()
+    looked = []
+
+    def committed_meanwhile(_, seconds):
+        looked.append(seconds)
+        storage.shared.commit(claim)
+
+    monkeypatch.setattr(Deadline, "pause", committed_meanwhile)
+    assert set(stamps(buffer.sample())) <= {0, 1, 2, 3}
+    assert len(looked) == 1
 
 
 def test_it_does_not_wait_for_ever_for_rows_that_stay():
