@@ -1,6 +1,8 @@
 """What writing and sampling rows costs in the reference's storage, beside its peers on the same rows.
 
-Writes `reports/bench/storage.json`, in the form of `tools.bench_pool`.
+Writes `reports/bench/storage.json`, in the form of `tools.bench_pool`. The plain ring of numpy lies in
+memory of its own process, which the kernel may give in huge pages; the same ring in shared memory, which
+mostly comes in small ones, shows what of the difference that is.
 
     python -m tools.bench_storage [part of a row's name ...]
 """
@@ -36,7 +38,7 @@ class _Pairs:
         self,
         peer_name: str,
         peer: Callable[[sides.Work], Side] | None,
-        bounds: tuple[float, float],
+        bounds: tuple[float | None, float | None],
         wants: Literal["at most", "at least", "at most us"],
     ) -> list[Row]:
         return [
@@ -59,6 +61,7 @@ def all_rows() -> list[Row]:
         work, name = replace(PICTURES, batch=batch), f"84x84x4, batch of {batch}"
         own = _Pairs(name=name, work=work, ours=sides.ours)
         rows += own.to("numpy", sides.numpy_ring, (1.2, 1.3), "at most")
+        rows += own.to("numpy in shared memory", sides.numpy_ring_shared, (None, None), "at most")
         rows += own.to("SB3", sides.sb3, (1.3, 1.4), "at least")
         rows += own.to("torchrl", sides.torchrl, (8.0, 8.0), "at least")
         buffer = _Pairs(name=f"{name}, through ReplayBuffer", work=work, ours=sides.our_buffer)

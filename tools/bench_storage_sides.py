@@ -109,10 +109,15 @@ def torchrl_memmap_buffer(work: Work) -> Side:
     return torchrl_buffer(work, LazyMemmapStorage)
 
 
-def numpy_ring(work: Work) -> Side:
+def numpy_ring(work: Work, *, shared: bool = False) -> Side:
     """The least that it takes: an array an entry, and a cursor."""
-    ring = _NumpyRing(work)
+    ring = _NumpyRing(work, shared=shared)
     return Steps(work, ring.write, ring.sample)
+
+
+def numpy_ring_shared(work: Work) -> Side:
+    """The least that it takes in memory that processes share."""
+    return numpy_ring(work, shared=True)
 
 
 def sb3(work: Work) -> Side:
