@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tensordict import TensorDictBase
 
-    from reference_impl.pool.layout import Layout, Node
+    from reference_impl.pool.layout import Node
     from reference_impl.pool.picks import Pick
     from reference_impl.pool.slot_line import SlotLine
 
@@ -41,13 +41,6 @@ class Columns(NamedTuple):
     following: dict[str, torch.Tensor]
     root: dict[str, torch.Tensor]
     restarted: torch.Tensor | None = None
-
-
-def is_plain(layout: Layout) -> bool:
-    """Return whether envs of this layout can be stepped by column."""
-    regions = (layout.given, layout.following, layout.root)
-    flat = all(isinstance(entry, Field) for node in regions for entry in node.entries.values())
-    return flat and layout.masks == {("_reset",)} and not layout.root.batch_size
 
 
 class DenseSteps:

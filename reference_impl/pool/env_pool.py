@@ -14,9 +14,9 @@ from reference_impl.core.ownership import OwnedProcess
 from reference_impl.pool.column_calls import Batch, ColumnCalls
 from reference_impl.pool.control_calls import ControlCalls
 from reference_impl.pool.conversation import Conversation
-from reference_impl.pool.dense import DenseSteps, is_plain
+from reference_impl.pool.dense import DenseSteps
 from reference_impl.pool.indices import ENV_INDEX, stacked_index
-from reference_impl.pool.layout import PARTS
+from reference_impl.pool.layout import PARTS, is_plain
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.options import Options, factories
 from reference_impl.pool.restarts import RestartingConversation, Restarts

@@ -123,6 +123,13 @@ def layout_of(specs: Sequence[Any], reset_keys: Iterable[NestedKey]) -> Layout:
     )
 
 
+def is_plain(layout: Layout) -> bool:
+    """Return whether envs of this layout have no batch of their own, and no nested entries."""
+    regions = (layout.given, layout.following, layout.root)
+    flat = all(isinstance(entry, Field) for node in regions for entry in node.entries.values())
+    return flat and layout.masks == {("_reset",)} and not layout.root.batch_size
+
+
 def _parts(specs: Any) -> tuple[dict[str, Tree], Sizes]:
     """Return shapes and dtypes by part, in the order of `PARTS`, and the batch sizes of all nodes."""
     sizes: Sizes = {}

@@ -172,7 +172,7 @@ def _answer_in_slots(envs: Sequence[Controls], serving: Serving, slots: WorkerSl
     while (slot := slots.asked()) is not None:
         with _failures_reported(serving, slot):
             call = slot.call()
-            result = _execute(envs[slot.place], call, shared=False)
+            result = _execute(envs[slot.place], call, shared=False, begun=slot.begun())
             if slot.answer(call.operation, result):
                 slots.tell(slot)
             else:
@@ -220,7 +220,9 @@ def _failures_reported(serving: Serving, asked: Call | WorkerSlot | WorkerSlots)
         channel.send(serving.end, failed)
 
 
-def _execute(controls: Controls, call: Call, *, shared: bool) -> Any:
+def _execute(
+    controls: Controls, call: Call, *, shared: bool, begun: TensorDictBase | None = None
+) -> Any:
     env, td = controls.env, None
     if call.values is not None:
         td = unpack(copied(call.values) if shared else call.values, env.device)
@@ -243,17 +245,20 @@ def _execute(controls: Controls, call: Call, *, shared: bool) -> Any:
                 controls.params.before_reset()
             return following, pack(env.maybe_reset(root))
         case Operation.STEP_THEN_RESET:
-            return _step_then_reset(controls, _given(td))
+            return _step_then_reset(controls, _given(td), begun)
         case Operation.SET_SEED:
             return env.set_seed(**call.kwargs)
         case _:
             return controls.carry_out(call.operation, **call.kwargs)
 
 
-def _step_then_reset(controls: Controls, td: TensorDictBase) -> tuple[Values, Values | None]:
-    env = controls.env
-    # Not `step`: the pool checks and completes shapes for all envs at once, as SerialEnv does.
-    following = env._step(td)  # noqa: SLF001 - what SerialEnv asks of each env
+def _step_then_reset(
+    controls: Controls, td: TensorDictBase, begun: TensorDictBase | None
+) -> tuple[Values, Values | None]:
+    env, following = controls.env, begun
+    if following is None:
+        # Not `step`: the pool checks and completes shapes for all envs at once, as SerialEnv does.
+        following = env._step(td)  # noqa: SLF001 - what SerialEnv asks of each env
     EnvBase._complete_done(env.full_done_spec, following)  # noqa: SLF001 - before `done` is read
     if not any(bool(following.get(key).any()) for key in env.done_keys):
         return pack(following), None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reference_impl.core import channel
 from reference_impl.core.clock import NEVER, Deadline
+from reference_impl.pool.env_steps import EnvSteps, env_steps
 from reference_impl.pool.gym_steps import gym_steps
 from reference_impl.pool.messages import BY_CODE, Attach, Call, Operation, Stop
 from reference_impl.pool.slots import (
@@ -24,6 +25,7 @@ from reference_impl.pool.slots import (
 )
 
 if TYPE_CHECKING:
+    from tensordict import TensorDictBase
     from torchrl.envs import EnvBase
 
     from reference_impl.core.channel import End
@@ -134,7 +136,7 @@ class WorkerSlot:
         self._env = env
         self.place: Final = place
         self._strict = strict
-        self._short: GymSteps | None = None
+        self._short: GymSteps | EnvSteps | None = None
         self.takes_short_cut = True
         self._last = 0
 
@@ -190,9 +192,18 @@ class WorkerSlot:
             place=self.place,
         )
 
+    def begun(self) -> TensorDictBase | None:
+        """Return, once, what the env returned from the step if it was carried out half only."""
+        short = self._short
+        if not isinstance(short, EnvSteps) or short.begun is None:
+            return None
+        following, short.begun = short.begun, None
+        return following
+
     def shorten(self, env: EnvBase) -> None:
         """Step `env` without tensordicts from now on, if that is possible."""
-        self._short = gym_steps(env, self._slots, self._env)
+        slots, index = self._slots, self._env
+        self._short = gym_steps(env, slots, index) or env_steps(env, slots, index)
 
     def answer(self, operation: Operation, result: Any) -> bool:
         """Write the result of the last command; False: it has to be sent by value.
