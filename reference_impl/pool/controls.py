@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import cloudpickle  # type: ignore[import-untyped]  # it ships no types
 
 from reference_impl.pool.env_params import EnvParams
+from reference_impl.pool.env_steps import Episodes
 from reference_impl.pool.layers import holder
 from reference_impl.pool.messages import Operation
 
@@ -32,6 +33,7 @@ class Controls:
     def __init__(self, env: EnvBase, make: Callable[[], EnvBase]) -> None:
         self.env = env
         self.params = EnvParams(env, make)
+        self.episodes = Episodes(env)
 
     def carry_out(self, operation: Operation, data: bytes) -> bytes:
         """Do what is asked, with packed arguments; return the packed result.

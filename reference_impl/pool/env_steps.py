@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from tensordict import TensorDict
+from torchrl.data import Composite
 
 from reference_impl.pool.fast_tensordicts import tensordict_of
 from reference_impl.pool.layout import Field, is_plain
@@ -32,6 +33,31 @@ def env_steps(env: EnvBase, slots: Slots, index: int) -> EnvSteps | None:
     return EnvSteps(env, slots, index) if is_plain(slots.layout) else None
 
 
+class Episodes:
+    """Sees at a glance that an episode goes on, where that is possible."""
+
+    def __init__(self, env: EnvBase) -> None:
+        done = dict(env.full_done_spec.items())
+        flat = not env.batch_size and not any(isinstance(each, Composite) for each in done.values())
+        self._shapes = {key: each.shape for key, each in done.items()} if flat else {"": None}
+
+    def going_on(self, following: TensorDictBase) -> dict[str, Any] | None:
+        """Return the entries of what a step returned; None: they have to be completed or looked at.
+
+        No entry that says that an episode is over is missing, or has another shape, or is true.
+        """
+        if type(following) is not TensorDict:
+            return None
+        entries = dict(following.items())
+        for key, shape in self._shapes.items():
+            leaf = entries.get(key)
+            if type(leaf) is not torch.Tensor or leaf.shape != shape:
+                return None
+            if leaf.item() if leaf.numel() == 1 else leaf.any():
+                return None
+        return entries
+
+
 class EnvSteps:
     """Steps one env.
 
@@ -43,11 +69,10 @@ class EnvSteps:
         self._env = env
         self._head = slots.head(index)
         self._given = [(key, 1 << bit, cell) for key, bit, cell in _cells(slots.given, index)]
-        done = set(env.done_keys)
         self._shown = {
-            key: (cell, cell.dtype, cell.shape, key in done)
-            for key, _, cell in _cells(slots.following, index)
+            key: (cell, cell.dtype, cell.shape) for key, _, cell in _cells(slots.following, index)
         }
+        self._episodes = Episodes(env)
         self._full = slots.following.full
         self.begun: TensorDictBase | None = None
 
@@ -75,19 +100,16 @@ class EnvSteps:
 
     def _put(self, following: TensorDictBase) -> bool:
         """Copy it into the slot, if it is whole as it is and no episode ends with it."""
-        if type(following) is not TensorDict:
-            return False
-        shown, leaves = self._shown, dict(following.items())
-        if leaves.keys() != shown.keys():
+        shown, leaves = self._shown, self._episodes.going_on(following)
+        if leaves is None or leaves.keys() != shown.keys():
             return False
         for key, leaf in leaves.items():
-            _, dtype, shape, ends = shown[key]
+            _, dtype, shape = shown[key]
             if (
                 type(leaf) is not torch.Tensor
                 or leaf.dtype is not dtype
                 or leaf.shape != shape
                 or leaf.requires_grad
-                or (ends and (leaf.item() if leaf.numel() == 1 else leaf.any()))
             ):
                 return False
         for key, leaf in leaves.items():

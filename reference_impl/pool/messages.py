@@ -60,6 +60,17 @@ class Call:
     kwargs: dict[str, Any]
     place: int = 0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As `Values`: several times cheaper than field by field.
+        code = CODES[self.operation]
+        return _call, (self.request, code, self.values, self.kwargs, self.place)
+
+
+def _call(
+    request: int, code: int, values: Values | None, kwargs: dict[str, Any], place: int
+) -> Call:
+    return Call(request=request, operation=BY_CODE[code], values=values, kwargs=kwargs, place=place)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attach:
@@ -86,6 +97,13 @@ class Done:
     request: int
     result: Any
     place: int = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _done, (self.request, self.result, self.place)
+
+
+def _done(request: int, result: Any, place: int) -> Done:
+    return Done(request=request, result=result, place=place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

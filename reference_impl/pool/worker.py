@@ -259,6 +259,8 @@ def _step_then_reset(
     if following is None:
         # Not `step`: the pool checks and completes shapes for all envs at once, as SerialEnv does.
         following = env._step(td)  # noqa: SLF001 - what SerialEnv asks of each env
+    if controls.episodes.going_on(following) is not None:
+        return pack(following), None
     EnvBase._complete_done(env.full_done_spec, following)  # noqa: SLF001 - before `done` is read
     if not any(bool(following.get(key).any()) for key in env.done_keys):
         return pack(following), None
