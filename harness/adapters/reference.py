@@ -26,13 +26,13 @@ from harness.ports.pool import (
     PoolSetup,
     Word,
 )
-from harness.ports.pool_verbs import OPTIONAL
+from harness.ports.pool_verbs import LENDING, OPTIONAL
 from reference_impl.pool import AsyncEnvPool, Reinit
 
 _PUBLIC = frozenset({"commands/owner/public", "results/owner/public"})
 _READER = frozenset({"commands/owner/reader", "results/owner/reader"})
 POOL_CAPABILITIES = PoolCapabilities(
-    verbs=OPTIONAL,
+    verbs=OPTIONAL - {LENDING},
     setup={
         "transport": frozenset({"thread", "process"}),
         "stack": frozenset({"dense", "maybe_dense", "lazy"}),
@@ -54,6 +54,7 @@ _EXCHANGES = {"value": "queue", "slots": "shm", "auto": "auto"}  # the pool's wo
 ENVS_PER_WORKER: frozenset[Word] = frozenset(get_args(EnvsPerWorker))
 _WITH_SLOTS = replace(
     POOL_CAPABILITIES,
+    verbs=OPTIONAL,
     setup={
         **POOL_CAPABILITIES.setup,
         "exchange": frozenset(_EXCHANGES),

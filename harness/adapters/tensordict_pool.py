@@ -174,6 +174,7 @@ class TensorDictPool:
         self._collector: Any = None
         self._batches: Any = None
         self._root: Any = None
+        self._lease: Any = None
         self._entries = dialect.entries(self._env, self._pool, setup)
 
     def reset(self) -> Batch:
@@ -204,6 +205,17 @@ class TensorDictPool:
         done, root = self._pool.async_step_and_maybe_reset_recv(min_get, timeout=timeout_s)
         self._merge(root, _children(root))
         return self._after_step(done, root)
+
+    def lend(self, *, min_get: int, timeout_s: float | None) -> Batch:
+        """Receive as `recv` does, but for the copy; the roots that are kept are copied."""
+        self._lease = self._pool.async_step_and_maybe_reset_lease(min_get, timeout=timeout_s)
+        done, root = self._lease.batch
+        self._merge(root.clone(), _children(root))
+        return self._after_step(done, root)
+
+    def give_back(self) -> None:
+        """Release the lease."""
+        self._lease.release()
 
     def seed(self, value: int) -> None:
         """Seed the outermost env, which hands seeds on."""

@@ -26,7 +26,7 @@ from harness.ports.pool import (
     PoolCapabilities,
     PoolSetup,
 )
-from harness.ports.pool_verbs import OPTIONAL
+from harness.ports.pool_verbs import LENDING, OPTIONAL
 
 _EXCHANGES = {"value": "queue", "slots": "shm", "auto": "auto"}
 _RESULT_QUEUES = ("step_queue", "reset_queue", "step_reset_queue")
@@ -106,7 +106,9 @@ backend = Backend(
     preload=("torchrl.envs", "torchrl.collectors", "torchrl.weight_update"),
     pool=pool_port(
         PoolCapabilities(
-            verbs=OPTIONAL - PARAMS,  # it has no call that reaches into its envs
+            verbs=OPTIONAL
+            - PARAMS
+            - {LENDING},  # it lends nothing, and has no call that reaches into its envs
             setup={
                 "transport": frozenset({"thread", "process"}),
                 "exchange": frozenset({"value", "slots", "auto"}),

@@ -34,6 +34,12 @@ class Held:
         """What the held batches are now, by number."""
         return {str(number): _digest(arrays) for number, arrays in tuple(self._batches)}
 
+    def let_go(self, number: int) -> None:
+        """Let go of one of them: it is the pool's again."""
+        kept = [each for each in self._batches if each[0] != number]
+        self._batches.clear()
+        self._batches.extend(kept)
+
     def clear(self) -> None:
         """Let go of all of them."""
         self._batches.clear()

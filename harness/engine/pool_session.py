@@ -35,6 +35,7 @@ class PoolSession(Session):
     _beside: Any = None
     _busy: Busy | None = None
     _actions = 0
+    _lent: int | None = None  # the number of the batch that is lent
     _level = 0  # of envs that are made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -117,7 +118,9 @@ class PoolSession(Session):
                 return self._compared(verb)
             case verbs.Recv():
                 wanted = verb.min_get or num_envs
-                return {"timeout_s": verb.timeout_s, "min_get": wanted, **_refusable(verb)}
+                lent = {"lent": True} if verb.lent else {}
+                asked = {"timeout_s": verb.timeout_s, "min_get": wanted}
+                return {**asked, **_refusable(verb), **lent}
             case verbs.Rollout():
                 return {"frames": verb.frames}
             case SetParams() | ReadParams() | BuildAnew():
@@ -157,7 +160,12 @@ class PoolSession(Session):
                 return {}
             case verbs.Recv():
                 timeout_s, min_get = arguments["timeout_s"], arguments["min_get"]
-                return self._received(self._pool.recv(min_get=min_get, timeout_s=timeout_s))
+                take = self._pool.lend if verb.lent else self._pool.recv
+                result = self._received(take(min_get=min_get, timeout_s=timeout_s))
+                self._lent = result["batch"] if verb.lent else self._lent
+                return result
+            case verbs.GiveBack():
+                return self._given_back()
             case Compare():
                 mask = np.array(arguments["mask"], dtype=np.bool_)
                 entered = self._pool.enter(
@@ -171,6 +179,13 @@ class PoolSession(Session):
             case _:
                 self._silently(verb)
                 return {}
+
+    def _given_back(self) -> dict[str, Any]:
+        if self._lent is not None:
+            self._held.let_go(self._lent)
+            self._lent = None
+        self._pool.give_back()
+        return {}
 
     def _silently(self, verb: Any) -> None:
         """Call what returns nothing."""

@@ -59,6 +59,7 @@ def check(
     _check_counts(scenario, where)
     _check_steps(scenario, component, where)
     _check_order(scenario, where)
+    _check_loans(scenario, where)
     _check_comparisons(scenario, where)
     _check_possible(scenario, where)
 
@@ -91,6 +92,18 @@ def _check_order(scenario: Scenario[Any, Any], where: object) -> None:
                 if not 1 <= step.min_get <= sent:
                     problem = f"from 1 to what was sent before, {sent}, got {step.min_get}"
                     raise UsageError(where, f"steps[{i}].min_get", problem)
+
+
+def _check_loans(scenario: Scenario[Any, Any], where: object) -> None:
+    """What is given back was lent before."""
+    is_lent = False
+    for i, step in enumerate(scenario.steps):
+        is_lent |= getattr(step, "lent", False)
+        if getattr(step, "do", None) == "give_back":
+            if not is_lent:
+                problem = "nothing is lent: recv with lent comes first"
+                raise UsageError(where, f"steps[{i}].do", problem)
+            is_lent = False
 
 
 def _check_comparisons(scenario: Scenario[Any, Any], where: object) -> None:

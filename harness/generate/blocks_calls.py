@@ -20,6 +20,7 @@ from harness.generate.ground import (
 from harness.model.scenario import Placement
 from harness.ports.leave import Leave
 from harness.ports.pool_verbs import (
+    GiveBack,
     Recv,
     Reset,
     ResetWhere,
@@ -33,6 +34,7 @@ from harness.ports.pool_verbs import (
 SEED_MAX = 2  # neighbours, and few enough for one to come again
 HEALTHY_S = (None, 2.0)
 REFUSED_S = 0.1
+FLAT = frozenset({"plain", "scalar", "image", "huge", "special"})
 
 
 def masks(ground: Ground, among: frozenset[int] = frozenset()) -> SearchStrategy[tuple[bool, ...]]:
@@ -86,6 +88,17 @@ def _calls_while_pending(ground: Ground) -> SearchStrategy[Steps]:
 def _sent_twice(_: Ground) -> SearchStrategy[Steps]:
     late = Recv(timeout_s=REFUSED_S, refusable=True)
     return st.just((Send(), Send(refusable=True), Recv(timeout_s=2.0), late, Reset()))
+
+
+def _lends(ground: Ground) -> bool:
+    """Whether batches can be lent: they lie by column, and no worker is replaced."""
+    setup = ground.setup
+    columns = setup.exchange == "slots" and setup.stack != "lazy" and setup.payload in FLAT
+    return columns and setup.on_worker_failure == "raise"
+
+
+def _loans(_: Ground) -> SearchStrategy[Steps]:
+    return st.just((Send(), Recv(lent=True), Send(refusable=True), GiveBack(), Reset()))
 
 
 def shutdowns(_: Ground) -> SearchStrategy[Steps]:
@@ -155,5 +168,6 @@ BLOCKS: tuple[Form, ...] = (
     form("send", "recv", "step", draw=_surplus_receives, hosts=BARE),
     form("send", "recv", draw=_calls_while_pending, hosts=BARE),
     form("send", "recv", draw=_sent_twice, hosts=BARE),
+    form("give_back", "send", "recv", draw=_loans, hosts=BARE, fits=_lends),
 )
 SHUTDOWN = form("shutdown", draw=shutdowns, hosts=EVERYWHERE, lanes=True)

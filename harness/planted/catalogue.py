@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from harness.model.planted import PlantedBug
 from harness.planted import resources_catalogue
+from harness.planted.catalogue_loans import LOANS
 from harness.planted.catalogue_params import PARAMS
 from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
@@ -283,6 +284,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
     *PARAMS,
     *RESTARTS,
     *SWITCHES,
+    *LOANS,
     *PAYLOADS,
     *resources_catalogue.PLANTED,
     *EXIT_BUGS,

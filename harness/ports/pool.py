@@ -227,6 +227,12 @@ class FullPool(Pool, Protocol):
         With `recv` alone, `min_get` is always the number of envs; with `recv_some` it may be less.
         """
 
+    def lend(self, *, min_get: int, timeout_s: float | None) -> Batch:
+        """Capability `give_back`: do what `recv` does, without copying; `handed` is what is lent."""
+
+    def give_back(self) -> None:
+        """Capability `give_back`: give back what was lent last."""
+
     def seed(self, value: int) -> None:
         """Capability `seed`: seed all envs from this one, now or with the next reset."""
 
@@ -293,6 +299,7 @@ def methods_of(capabilities: PoolCapabilities) -> tuple[str, ...]:
     verbs = sorted(capabilities.verbs)
     named = ["enter" if v.startswith("compare_") else unlocked.get(v, v) for v in verbs]
     named += ["read_params"] if {"params_attribute", "params_method"} & capabilities.verbs else []
+    named += ["lend"] if "give_back" in capabilities.verbs else []
     named += ["channel"] if any(capabilities.channels.values()) else []
     named += ["transfer_ends"] if any(capabilities.transfers.values()) else []
     return tuple(dict.fromkeys((*METHODS, *named)))

@@ -12,6 +12,8 @@ from harness.ports.entries import COMPARABLE, Compare
 from harness.ports.leave import Leave
 from harness.ports.param_verbs import PARAMS, BuildAnew, ReadParams, SetParams
 
+LENDING = "give_back"  # who takes back has lent
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
@@ -64,18 +66,31 @@ class Recv:
         timeout_s: given to the backend; without it the call waits for as long as it takes.
         min_get: how many results at least; all envs if it is left out.
         refusable: a pool may raise instead, in time, and goes on as before.
+        lent: take the batch as a loan: until `give_back` it lies where the pool would write next, and no
+            call may write over it.
     """
 
     do: Literal["recv"] = "recv"
     refusable: bool = False
+    lent: bool = False
     timeout_s: float | None = None
     min_get: int | None = None
     within_s: float = 5.0
 
     @property
     def capability(self) -> str:
-        """Waiting for fewer results than were sent is more than waiting for all."""
+        """Waiting for fewer results than were sent is more than waiting for all; so is a loan."""
+        if self.lent:
+            return LENDING
         return "recv" if self.min_get is None else "recv_some"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveBack:
+    """Give back what was lent, which is not looked at any more: its envs may be asked again."""
+
+    do: Literal["give_back"] = "give_back"
+    within_s: float = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +176,7 @@ class Shutdown:
     within_s: float = 5.0
 
 
-_Call = Reset | ResetWhere | Step | Send | Recv | Seed | Rollout | Compare
+_Call = Reset | ResetWhere | Step | Send | Recv | GiveBack | Seed | Rollout | Compare
 _Lifetime = Replace | Rebuild | OpenBeside | CloseBeside | Shutdown | Leave
 PoolVerb = _Call | _Lifetime | Idle | Mark | SetParams | ReadParams | BuildAnew
 ALWAYS: frozenset[str] = frozenset(
@@ -180,4 +195,4 @@ ALWAYS: frozenset[str] = frozenset(
     }
 )
 _CALLS = frozenset({"reset_where", "send", "recv", "recv_some", "seed", "rollout"})
-OPTIONAL: frozenset[str] = COMPARABLE | _CALLS | PARAMS
+OPTIONAL: frozenset[str] = COMPARABLE | _CALLS | PARAMS | {LENDING}

@@ -35,6 +35,13 @@ def test_what_was_handed_out_counts_instead_of_columns_that_are_copies():
     assert held.digests()["1"] != taken["digest"]
 
 
+def test_what_was_let_go_is_not_looked_at_any_more():
+    held = Held()
+    first, second = (held.take(batch(np.zeros((1, 8)))) for _ in range(2))
+    held.let_go(first["batch"])
+    assert held.digests() == {str(second["batch"]): second["digest"]}
+
+
 def test_a_tensor_that_moves_into_shared_memory_has_not_changed():
     tensor = torch.ones(3)
     held = Held()

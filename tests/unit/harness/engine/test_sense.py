@@ -57,6 +57,11 @@ NONSENSE = {
         '[[steps]]\nfault = "kill"',
         "got 'kill' in row transport=thread",
     ),
+    "what is given back was not lent": (
+        "",
+        '[[steps]]\ndo = "send"\n[[steps]]\ndo = "recv"\n[[steps]]\ndo = "give_back"',
+        "steps[3].do: nothing is lent: recv with lent comes first",
+    ),
     "a key in setup and matrix": (
         '[setup]\ntransport = "thread"\n[matrix]\ntransport = ["process"]',
         "",

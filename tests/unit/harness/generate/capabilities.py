@@ -21,5 +21,6 @@ EVERYTHING = PoolCapabilities(
     transfers={each: frozenset({"commands", "results"}) for each in ("process", "thread")},
 )
 BARE = replace(EVERYTHING, setup={})
+SLOTS = replace(EVERYTHING, setup={"exchange": frozenset({"slots"})})
 NEXT_STEP = replace(BARE, autoreset="next_step")
 LEAST = PoolCapabilities()

@@ -32,7 +32,7 @@ from harness.ports.pool_verbs import (
     Shutdown,
     Step,
 )
-from tests.unit.harness.generate.capabilities import BARE, EVERYTHING, LEAST, NEXT_STEP
+from tests.unit.harness.generate.capabilities import BARE, EVERYTHING, LEAST, NEXT_STEP, SLOTS
 
 quickly = settings(deadline=None, derandomize=True, database=None, max_examples=50)
 often = settings(quickly, max_examples=300)  # for blocks that come rarely
@@ -52,8 +52,9 @@ def test_every_verb_and_fault_of_the_pool_is_in_some_block():
 def test_every_verb_and_fault_is_drawn(kind):
     needed = next(form.needs for form in FORMS if kind in form.needs)
     left_out = (VERBS | FAULTS) - INDISPENSABLE - needed
-    # Some faults need a bare pool of several processes by value, and some verbs a host.
-    every = st.one_of(*(pool_scenarios(each, without=left_out) for each in (BARE, EVERYTHING)))
+    # Some faults need a bare pool of several processes by value, some verbs a host, and loans slots.
+    able = (SLOTS,) if kind == "give_back" else (BARE, EVERYTHING)
+    every = st.one_of(*(pool_scenarios(each, without=left_out) for each in able))
     found = find(
         every,
         lambda drawn: any(_kind(step) == kind for step in drawn.steps),
