@@ -57,9 +57,17 @@ def test_a_drawn_scenario_is_one_that_a_file_can_hold():
         assert parse(tomllib.loads(to_toml(scenario)), "drawn") == scenario
 
 
+def versions_of(step: Any) -> Iterator[int]:
+    verb = getattr(step, "during", step)
+    if hasattr(verb, "sends"):
+        yield from range(verb.versions_from, verb.versions_from + verb.sends)
+    elif hasattr(verb, "version"):
+        yield verb.version
+
+
 def test_no_two_sends_of_a_scenario_carry_one_version():
     for scenario in drawn():
-        versions = [step.version for step in scenario.steps if hasattr(step, "version")]
+        versions = [version for step in scenario.steps for version in versions_of(step)]
         assert len(set(versions)) == len(versions)
 
 
