@@ -28,8 +28,19 @@ if TYPE_CHECKING:
 StartMethod = Literal["fork", "spawn", "forkserver"]
 START_METHODS: Final[tuple[StartMethod, ...]] = ("forkserver", "fork", "spawn")
 _PR_SET_PDEATHSIG: Final = 1
-# What workers need and take long to import: a fork server has of these what its first owner has.
-_PRELOAD: Final = ("torch", "tensordict", "torchrl.envs", "gymnasium")
+# What workers need, or their owner's script imports on top and each worker would import once more:
+# a fork server has of these what its first owner has.
+_PRELOAD: Final = (
+    "torch",
+    "tensordict",
+    "torchrl.envs",
+    "torchrl.collectors",
+    "torchrl.data",
+    "torchrl.modules",
+    "torchrl.objectives",
+    "gymnasium",
+    "gymnasium.vector",
+)
 _forkserver_prepared = False
 
 
