@@ -176,9 +176,8 @@ WEIGHTS_BUGS: tuple[PlantedBug, ...] = (
         backend=f"{_SENDERS}:subset_ignored",
         text="A send to some of the workers goes to all.",
         caught_by="weights_fresh",
-        rows=_rows(
-            "sent_to_some_during_forward", "others_sent_to_while_one_is_frozen", keys=_SCHEMES
-        )
+        rows=_rows("sent_to_some_during_forward", keys=_SCHEMES)
+        | _rows("others_sent_to_while_one_is_frozen", keys=("scheme=shared",))
         | _rows("sent_to_some_workers", "many_workers", keys=_ALL),
     ),
     PlantedBug(
