@@ -8,6 +8,7 @@ from importlib import metadata
 from typing import Any, get_args
 
 from harness.adapters._reference_ends import close_ends, transfer_ends
+from harness.adapters._reference_storage import storage_port_of
 from harness.adapters._reference_weights import SCHEMES, weights_port_of
 from harness.adapters.tensordict_entries import MARK
 from harness.adapters.tensordict_pool import EXTRAS, WATCHES, Dialect, pool_port
@@ -123,8 +124,9 @@ backend = Backend(
     name="reference",
     version=_version,
     packages=("torch", "tensordict", "torchrl"),
-    preload=("reference_impl.pool", "reference_impl.weights"),
+    preload=("reference_impl.pool", "reference_impl.weights", "reference_impl.storage"),
     hooks=HOOKS,
     pool=pool_port_of(AsyncEnvPool, _WITH_SLOTS),
     weights=weights_port_of(SCHEMES),
+    storage=storage_port_of(),
 )

@@ -11,18 +11,22 @@ from harness.checkers.expected_outcome import CHECKER as EXPECTED_OUTCOME
 from harness.checkers.failure_attributed import CHECKER as FAILURE_ATTRIBUTED
 from harness.checkers.idempotent_close import CHECKER as IDEMPOTENT_CLOSE
 from harness.checkers.idle_when_blocked import CHECKER as IDLE_WHEN_BLOCKED
+from harness.checkers.layout import CHECKER as LAYOUT
 from harness.checkers.models_independent import CHECKER as MODELS_INDEPENDENT
 from harness.checkers.no_leaks import CHECKER as NO_LEAKS
+from harness.checkers.no_loss_no_dup import CHECKER as NO_LOSS_NO_DUP
 from harness.checkers.no_orphans import CHECKER as NO_ORPHANS
 from harness.checkers.no_torn_forward import CHECKER as NO_TORN_FORWARD
 from harness.checkers.ownership import CHECKER as OWNERSHIP
 from harness.checkers.params_applied import CHECKER as PARAMS_APPLIED
 from harness.checkers.reset_mask import CHECKER as RESET_MASK
 from harness.checkers.routing import CHECKER as ROUTING
+from harness.checkers.rows_whole import CHECKER as ROWS_WHOLE
 from harness.checkers.same_workers import CHECKER as SAME_WORKERS
 from harness.checkers.seeds_distinct import CHECKER as SEEDS_DISTINCT
 from harness.checkers.setup_order import CHECKER as SETUP_ORDER
 from harness.checkers.spec_conformance import CHECKER as SPEC_CONFORMANCE
+from harness.checkers.trajectories_contiguous import CHECKER as TRAJECTORIES_CONTIGUOUS
 from harness.checkers.transforms_reinitialised import CHECKER as TRANSFORMS_REINITIALISED
 from harness.checkers.usable_after import CHECKER as USABLE_AFTER
 from harness.checkers.weights_fresh import CHECKER as WEIGHTS_FRESH
@@ -61,5 +65,9 @@ CHECKERS: tuple[Checker, ...] = (
     ACKS_ALIGNED,
     SETUP_ORDER,
     MODELS_INDEPENDENT,
+    ROWS_WHOLE,
+    NO_LOSS_NO_DUP,
+    LAYOUT,
+    TRAJECTORIES_CONTIGUOUS,
 )
 """Every checker, in the order in which a report lists them."""

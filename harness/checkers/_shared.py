@@ -9,7 +9,9 @@ from harness.ports.checkers import Checker
 
 POOL = frozenset({"pool"})
 WEIGHTS = frozenset({"weights"})
+STORAGE = frozenset({"storage"})
 EITHER = POOL | WEIGHTS
+ANY = EITHER | STORAGE
 
 BUILDING_VERBS = frozenset({"construct", "replace", "rebuild", "build_anew"})
 """After one of them the object is another one than before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.checkers._shared import EITHER, ENDING_VERBS, hung, is_timeout, named
+from harness.checkers._shared import ANY, ENDING_VERBS, hung, is_timeout, named
 from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
@@ -74,4 +74,4 @@ def _timeout_missed(operation: Operation) -> Finding | None:
     )
 
 
-CHECKER = Checker(name=NAME, components=EITHER, check=check)
+CHECKER = Checker(name=NAME, components=ANY, check=check)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.checkers._shared import EITHER, ENDING_VERBS, error_message, hung, named
+from harness.checkers._shared import ANY, ENDING_VERBS, error_message, hung, named
 from harness.checkers.bounded_calls import endlessness, lateness
 from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
@@ -46,4 +46,4 @@ def _uncleanness(operation: Operation) -> Finding | None:
     )
 
 
-CHECKER = _EndingChecker(name=NAME, components=EITHER, check=check)
+CHECKER = _EndingChecker(name=NAME, components=ANY, check=check)

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 
 from harness.checkers._leaving import LEAVING_FAULTS, LeavingChecker, aftermath
-from harness.checkers._shared import EITHER, error_message, hung
+from harness.checkers._shared import ANY, error_message, hung
 from harness.checkers.bounded_calls import endlessness, lateness
 from harness.model.history import Event, History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
@@ -127,4 +127,4 @@ def _killed(history: History) -> bool:
     return history.ending.signal in KILLED
 
 
-CHECKER = LeavingChecker(name=NAME, components=EITHER, check=check)
+CHECKER = LeavingChecker(name=NAME, components=ANY, check=check)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from harness.checkers._errors import UNHELPFUL
 from harness.checkers._shared import (
-    EITHER,
+    ANY,
     ENDING_VERBS,
     ended_ns,
     error_message,
@@ -107,4 +107,4 @@ def _failed(operation: Operation, rule: str) -> Finding:
     )
 
 
-CHECKER = Checker(name=NAME, components=EITHER, check=check)
+CHECKER = Checker(name=NAME, components=ANY, check=check)

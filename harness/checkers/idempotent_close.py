@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.checkers._shared import BUILDING_VERBS, EITHER, error_message, named
+from harness.checkers._shared import ANY, BUILDING_VERBS, error_message, named
 from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
@@ -55,4 +55,4 @@ def _raised(operation: Operation, how: str) -> Finding:
     )
 
 
-CHECKER = _ClosingChecker(name=NAME, components=EITHER, check=check)
+CHECKER = _ClosingChecker(name=NAME, components=ANY, check=check)

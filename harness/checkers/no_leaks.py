@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.checkers._leaving import aftermath
-from harness.checkers._shared import BUILDING_VERBS, EITHER, named
+from harness.checkers._shared import ANY, BUILDING_VERBS, named
 from harness.model.history import Event, History, Kind
 from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
@@ -154,4 +154,4 @@ def _more(before: Counter[str], after: Counter[str]) -> Iterable[tuple[str, int]
     return sorted((after - before).items())
 
 
-CHECKER = Checker(name=NAME, components=EITHER, check=check)
+CHECKER = Checker(name=NAME, components=ANY, check=check)

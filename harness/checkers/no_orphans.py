@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.checkers._leaving import LeavingChecker, aftermath
-from harness.checkers._shared import EITHER
+from harness.checkers._shared import ANY
 from harness.model.history import History
 from harness.model.verdict import Contract, Finding, Judgement
 
@@ -57,4 +57,4 @@ def _named(process: dict[str, object], workers: dict[int, int]) -> str:
     return f"process {pid} ({process['command']})"
 
 
-CHECKER = _OrphanChecker(name=NAME, components=EITHER, check=check)
+CHECKER = _OrphanChecker(name=NAME, components=ANY, check=check)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from harness.faults.registry import PoolFault, WeightsFault
+from harness.faults.registry import PoolFault, StorageFault, WeightsFault
 from harness.model.scenario import Heal, Phase
-from harness.ports import pool, pool_verbs, weights, weights_verbs
+from harness.ports import pool, pool_verbs, storage, weights, weights_verbs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,4 +85,17 @@ WEIGHTS = Component(
     session="harness.engine.weights_session:WeightsSession",
     payload="harness.payloads.policy",
 )
-COMPONENTS: Mapping[str, Component] = {each.name: each for each in (POOL, WEIGHTS)}
+STORAGE = Component(
+    name="storage",
+    clean="clean_writes",
+    setup=storage.StorageSetup,
+    capabilities=storage.StorageCapabilities,
+    verbs=_by_tag(storage.StorageVerb, "do"),
+    faults=_by_tag(StorageFault, "fault"),
+    always=storage.ALWAYS,
+    optional=storage.OPTIONAL,
+    worker_ops=storage.WORKER_OPS,
+    session="harness.engine.storage_session:StorageSession",
+    payload="harness.payloads.storage_worker",
+)
+COMPONENTS: Mapping[str, Component] = {each.name: each for each in (POOL, WEIGHTS, STORAGE)}

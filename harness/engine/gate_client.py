@@ -42,6 +42,10 @@ class GateClient:
         """Wait while the guardian measures the processor time of all processes."""
         self._call({"idle": seconds})
 
+    def is_held(self, fault: str) -> bool:
+        """Whether a probe is held by this fault now."""
+        return bool(self._call({"is_held": fault})["held"])
+
     def wait_held(self, fault: str) -> bool:
         """Wait until a probe is held by this fault; False if the guardian left or it took too long."""
         try:

@@ -175,6 +175,8 @@ class GateServer:
             _say(peer, {"released": True})
         elif "idle" in message:
             self._measure("idle", float(message["idle"]), lambda: _say(peer, {"over": True}))
+        elif "is_held" in message:
+            _say(peer, {"held": bool(self._rule_of(str(message["is_held"])).held)})
         elif "wait_held" in message:
             self._wait_held(peer, str(message["wait_held"]))
         elif "signal_owner" in message:
@@ -182,8 +184,11 @@ class GateServer:
         else:
             self._ask(peer, message)
 
+    def _rule_of(self, fault: str) -> _Rule:
+        return next(each for each in self._rules if each.rule.fault == fault)
+
     def _wait_held(self, peer: _Peer, fault: str) -> None:
-        armed = next(each for each in self._rules if each.rule.fault == fault)
+        armed = self._rule_of(fault)
         if armed.held:
             _say(peer, {"held": True})
         else:

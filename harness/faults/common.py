@@ -13,7 +13,8 @@ from harness.ports.faults import Stage
 
 def among_threads(setup: Mapping[str, Any], why: str) -> str | None:
     """Why a fault cannot strike where workers are threads; None where they are processes."""
-    return None if setup.get("transport", "process") == "process" else why
+    kind = setup.get("transport") or setup.get("writers", "process")
+    return None if kind == "process" else why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ from harness.faults.owner import SignalOwner
 from harness.faults.payload import BadReply, BadWeights, Exit, Raise, Stall
 from harness.faults.primitive import CloseChannel, FillChannel
 from harness.faults.process import CollectCycle, Freeze, Kill, Signal, Stop
-from harness.faults.resources import FullSharedMemory, Limit, OneProcessor
+from harness.faults.resources import FullDisk, FullSharedMemory, Limit, OneProcessor
+from harness.faults.rows import BadRows
 from harness.faults.sequence import HoldApply, HoldForward
 from harness.faults.transfer import (
     CutChannel,
@@ -67,3 +68,4 @@ WeightsFault = (
     | Limit
     | SignalOwner
 )
+StorageFault = Signal | Stop | Kill | Stall | BadRows | FullDisk | FullSharedMemory

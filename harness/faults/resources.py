@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from harness.faults.common import Common
 from harness.ports.faults import Stage
@@ -64,6 +65,18 @@ class FullSharedMemory(_Scarce):
         """Take all room."""
         stage.record(self.id, "armed")
         stage.shortages.fill_shared_memory(self.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullDisk(FullSharedMemory):
+    """The disk on which the storage lies is full: a cell's storage lies in a file system of the cell's own."""
+
+    fault: Literal["full_disk"] = "full_disk"  # type: ignore[assignment]  # it is another one's name
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """Only what lies on a disk needs room there."""
+        del capabilities
+        return None if setup["medium"] == "disk" else "the storage lies on no disk"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from harness.model.gate import Transfer
 from harness.ports.pool import PoolPort
+from harness.ports.storage import StoragePort
 from harness.ports.weights import WeightsPort
 
 Carried = Literal["bytes", "object"]
@@ -41,6 +42,7 @@ class Backend:
         hooks: functions of its own, beside `multiprocessing`'s, that its channels go through.
         pool: the pool, if it has one.
         weights: the weight sync, if it has one.
+        storage: the replay storage, if it has one.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Backend:
     hooks: tuple[Hook, ...] = ()
     pool: PoolPort | None = None
     weights: WeightsPort | None = None
+    storage: StoragePort | None = None
 
 
 def own_bound(deadline_s: float) -> float:

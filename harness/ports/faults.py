@@ -92,7 +92,7 @@ class Stage(Protocol):
         """Let a worker process go on that was stopped."""
 
     def spoil_next_send(self, fault: str, defect: str) -> None:
-        """Have the next send carry weights that the worker cannot apply."""
+        """Have the next send carry weights that the worker cannot apply; of a storage, the next batch."""
 
 
 class Fault(Protocol):

@@ -1,0 +1,68 @@
+"""The reference's replay storage behind its port; the classes of its parts are parameters, for wrong variants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from harness.adapters.tensordict_storage import TensorDictStorage, sampler_of, samplers
+from harness.ports.pool import START_METHODS
+from harness.ports.storage import (
+    OPTIONAL,
+    POINTS,
+    Hold,
+    Point,
+    StorageCapabilities,
+    StoragePort,
+    StorageSetup,
+)
+from reference_impl.storage import SharedReplayBuffer, SharedStorage
+
+PATIENCE_S = 2.0  # below the deadlines of calls
+CAPABILITIES = StorageCapabilities(
+    verbs=OPTIONAL,
+    setup={
+        "writers": frozenset({"process", "driver"}),
+        "medium": frozenset({"memory", "disk"}),
+        "start_method": START_METHODS,
+        "dims": frozenset({1, 2}),
+        "sampler": samplers(),
+    },
+    points=POINTS,  # type: ignore[arg-type]  # all of them
+)
+HOLDS: dict[Point, Hold] = {
+    "claim": Hold(target="reference_impl.storage.shared_ring:SharedRing.claim", edge="after"),
+    "row": Hold(target="reference_impl.storage.columns:Columns.write", edge="within", argument=2),
+    "commit": Hold(target="reference_impl.storage.shared_ring:SharedRing.commit"),
+    "read": Hold(target="reference_impl.storage.view:View.get", edge="after"),
+}
+
+
+def _slots(storage: Any) -> Sequence[int]:
+    if not storage.initialized:
+        return ()
+    every = torch.arange(storage.shape[0])
+    found: list[int] = every[storage.contains(every)].tolist()
+    return found
+
+
+def storage_port_of(
+    make_storage: Callable[..., Any] = SharedStorage,
+    make_buffer: Callable[..., Any] = SharedReplayBuffer,
+    capabilities: StorageCapabilities = CAPABILITIES,
+) -> StoragePort:
+    """The port of the reference's storage, or of a variant that is made with the same arguments."""
+
+    def make(setup: StorageSetup, path: str | None) -> TensorDictStorage:
+        storage = make_storage(setup.capacity, ndim=setup.dims, path=path, patience_s=PATIENCE_S)
+        buffer = make_buffer(
+            storage=storage,
+            sampler=sampler_of(setup),
+            batch_size=1,
+            **({"prefetch": setup.prefetch} if setup.prefetch else {}),
+        )
+        return TensorDictStorage(buffer, setup.dims, _slots)
+
+    return StoragePort(capabilities=capabilities, make=make, holds=HOLDS)

@@ -1,0 +1,271 @@
+"""Runs the verbs of the storage port: what writers are told, and what of the storage is read."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from harness.engine import census, storage_workers
+from harness.engine.loader import backend_of
+from harness.engine.session import Session
+from harness.engine.storage_workers import Worker, WriterGone
+from harness.model.plain import from_plain
+from harness.payloads import stamps
+from harness.payloads.storage_worker import Draw, Write, Writer
+from harness.ports import storage as port
+from harness.ports.clock import Deadline
+
+RACE_SAMPLES_MAX = 400  # of which each element is journalled
+
+
+class StorageSession(Session):
+    """One storage with its writers."""
+
+    _storage: Any = None
+    _spoilt: tuple[str, port.RowDefect] | None = None
+    _directory: str | None = None
+    _kept: str | None = None
+
+    def subject(self) -> object:
+        """The session itself: it has the storage and whoever writes it."""
+        return self
+
+    def worker_pids(self) -> list[int]:
+        """The writers' processes, by writer; empty where the driver writes."""
+        return [worker.pid for worker in self._workers]
+
+    def open(self) -> None:
+        """Build the storage, then start its writers."""
+        self._setup = from_plain(port.StorageSetup, self.request.setup)
+        found = backend_of(self.request.adapter).storage
+        assert found is not None
+        self._port = found
+        self._workers: list[Worker] = []
+        self._next = [1] * self._setup.num_workers
+        self._sampled: Any = None
+        if self._setup.medium == "disk":
+            self._directory = self._new_directory()
+        self._build()
+
+    def drop(self) -> None:
+        """Forget it."""
+        self._storage = None
+        self._writers: list[Writer] = []
+
+    def arguments(self, verb: Any) -> dict[str, Any]:
+        """Which rows are written."""
+        match verb:
+            case port.Extend():
+                defect = self._take_defect(verb)
+                first = self._take_numbers(verb.writer, verb.rows)
+                batch = {"writer": verb.writer, "first": first, "rows": verb.rows, "batches": 1}
+                return {"writes": [batch], "until": verb.until, "defect": defect}
+            case port.Race():
+                rows = verb.rows * verb.batches
+                writes = [
+                    {
+                        "writer": writer,
+                        "first": self._take_numbers(writer, rows),
+                        "rows": verb.rows,
+                        "batches": verb.batches,
+                    }
+                    for writer in range(self._setup.num_workers)
+                ]
+                return {"writes": writes}
+            case port.Collect() | port.ReplaceWriter():
+                return {"writer": verb.writer}
+            case port.Sample():
+                return {"size": verb.size, "by": verb.by}
+            case port.Reopen():
+                return {"how": verb.how}
+            case _:
+                return {}
+
+    def perform(self, verb: Any, arguments: dict[str, Any]) -> dict[str, Any]:  # noqa: C901, PLR0912 - one case a verb
+        """Call the backend, here or in a writer."""
+        match verb:
+            case port.Extend():
+                return self._extend(verb, arguments)
+            case port.Collect():
+                return self._ended(verb.writer)
+            case port.Race():
+                return self._race(verb, arguments["writes"])
+            case port.Sample():
+                return self._sample(verb)
+            case port.ReadAll():
+                return self._read_all()
+            case port.ReplaceWriter():
+                self._workers[verb.writer].finish()
+                self._workers[verb.writer] = self._worker(verb.writer)
+                self._workers[verb.writer].answer()
+            case port.SetPriorities():
+                slots = list(self._sampled or ())
+                self._storage.set_priorities(slots, [1.0 + i % 3 for i in range(len(slots))])
+            case port.Empty():
+                self._storage.empty()
+            case port.Dump():
+                self._kept = self._kept or self._new_directory()
+                self._storage.dump(str(Path(self._kept) / "kept"))
+            case port.Load():
+                self._load()
+            case port.Reopen():
+                self._reopen(kill=verb.how == "killed")
+            case port.Shutdown():
+                self._close()
+            case _:
+                raise AssertionError(f"no such verb: {verb!r}")
+        return {}
+
+    def spoil_next_send(self, fault: str, defect: str) -> None:
+        """Have the next batch be one that does not fit."""
+        self._spoilt = (fault, defect)  # type: ignore[assignment]  # the port's faults say which there are
+
+    # Building.
+
+    def _build(self) -> None:
+        self._storage = self._port.make(self._setup, self._directory)
+        self._start()
+
+    def _start(self) -> None:
+        count = range(self._setup.num_workers)
+        self._writers = [Writer(self._storage, each, self._setup, self.link) for each in count]
+        if self._setup.writers == "process":
+            self._workers = [self._worker(each) for each in count]
+            for worker in self._workers:
+                worker.answer()
+
+    def _worker(self, worker: int) -> Worker:
+        return Worker(self._storage, worker, self._setup, self.link, self._port.holds)
+
+    def _new_directory(self) -> str:
+        """In this cell's own shared memory, if it has one, so that its disk can be full."""
+        return tempfile.mkdtemp(
+            prefix="harness-storage-", dir=census.SHM if self._own_shm else None
+        )
+
+    def _close(self) -> None:
+        storage_workers.finish(self._workers)
+        self._workers, self._writers = [], []
+        storage, self._storage = self._storage, None
+        if storage is not None:
+            storage.close()
+        for directory in (self._directory, self._kept):
+            if directory is not None:
+                shutil.rmtree(directory, ignore_errors=True)
+
+    def _reopen(self, *, kill: bool) -> None:
+        storage_workers.finish(self._workers, kill=kill)
+        if not kill:
+            self._storage.close()
+        self.drop()
+        gc.collect()
+        self._build()
+
+    def _load(self) -> None:
+        storage_workers.finish(self._workers)
+        self._storage.close()
+        self.drop()
+        gc.collect()
+        if self._setup.medium == "disk":
+            shutil.rmtree(str(self._directory), ignore_errors=True)
+            self._directory = self._new_directory()
+        self._storage = self._port.make(self._setup, self._directory)
+        self._storage.load(str(Path(str(self._kept)) / "kept"))
+        self._start()
+
+    # Writing.
+
+    def _take_numbers(self, writer: int, rows: int) -> int:
+        first = self._next[writer]
+        self._next[writer] += rows
+        return first
+
+    def _take_defect(self, verb: port.Extend) -> port.RowDefect | None:
+        if self._spoilt is None:
+            return None
+        fault, defect = self._spoilt
+        self._spoilt = None
+        self.stage.record(fault, "effect", f"a batch of {verb.rows} rows has {defect}")
+        return defect
+
+    def _extend(self, verb: port.Extend, arguments: dict[str, Any]) -> dict[str, Any]:
+        (batch,) = arguments["writes"]
+        told = Write(first=batch["first"], rows=verb.rows, defect=arguments["defect"])
+        if not self._workers:
+            self._writers[verb.writer].write(told)
+            return {"ended": ["stored"]}
+        worker = self._workers[verb.writer]
+        worker.tell(told)
+        deadline = Deadline.after(verb.within_s * self.request.time_scale)
+        there = {"held": self._is_held, "stopped": worker.is_stopped}.get(verb.until)
+        if there is not None and worker.comes_to(there, deadline):
+            return {"ended": ["open"]}
+        return self._ended(verb.writer)
+
+    def _is_held(self) -> bool:
+        """Whether the last stall holds somebody."""
+        stalls = [fault for fault in self._armed if fault.fault == "stall"]
+        return bool(stalls) and self.gate.is_held(stalls[-1].id)
+
+    def _ended(self, writer: int) -> dict[str, Any]:
+        """How what a writer was told has ended.
+
+        Raises:
+            Exception: what the backend raised there.
+        """
+        try:
+            self._workers[writer].answer()
+        except WriterGone:
+            return {"ended": ["gone"]}
+        return {"ended": ["stored"]}
+
+    def _race(self, verb: port.Race, writes: list[dict[str, Any]]) -> dict[str, Any]:
+        told = [Write(first=each["first"], rows=verb.rows, batches=verb.batches) for each in writes]
+        samples: list[dict[str, Any]] = []
+        for worker, each in zip(self._workers, told, strict=False):
+            worker.tell(each)
+        if not self._workers:
+            for writer, each in zip(self._writers, told, strict=True):
+                writer.write(each)
+                samples += self._elements(self._storage.sample(verb.size))
+            return {"ended": ["stored"] * len(told), "rows": samples}
+        while not all(worker.has_answered() for worker in self._workers):
+            sampled = self._storage.sample(verb.size)
+            if len(samples) < RACE_SAMPLES_MAX * verb.size:
+                samples += self._elements(sampled)
+        ended = [self._ended(writer)["ended"][0] for writer in range(len(told))]
+        return {"ended": ended, "rows": samples}
+
+    # Reading.
+
+    def _sample(self, verb: port.Sample) -> dict[str, Any]:
+        if verb.by == "driver" or not self._workers:
+            sampled = self._storage.sample(verb.size)
+        else:
+            worker = self._workers[int(verb.by.partition(":")[2])]
+            worker.tell(Draw(size=verb.size))
+            try:
+                sampled = worker.answer().sampled
+            except WriterGone:
+                return {"gone": True, "rows": []}
+        self._sampled = sampled.slots
+        return {"rows": self._elements(sampled)}
+
+    def _elements(self, sampled: port.Sampled) -> list[dict[str, Any]]:
+        rows = stamps.read(sampled.columns, self._setup.rows, self._setup.horizon)
+        for row, slot in zip(rows, sampled.slots or (), strict=False):
+            row["slot"] = list(slot)
+        return rows
+
+    def _read_all(self) -> dict[str, Any]:
+        found = self._storage.read_all()
+        number = found.columns[stamps.NUMBER]
+        rows = stamps.read(found.columns, self._setup.rows, self._setup.horizon)
+        shape = list(number.shape[: self._setup.dims])
+        width = shape[1] if len(shape) > 1 else 1
+        for i, row in enumerate(rows):
+            row["slot"] = [int(found.slots[i // width]), i % width]
+        return {"length": found.length, "shape": shape, "rows": rows}
