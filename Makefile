@@ -5,7 +5,7 @@ export OPENBLAS_NUM_THREADS := 1
 
 # sb3_subproc takes a minute more, in which it hangs: make report BACKENDS="--backend sb3_subproc".
 BACKENDS = --backend reference --backend torchrl --backend torchrl_parallel --backend torchrl_serial \
-  --backend gymnasium --backend gymnasium_sync $(sb3)
+  --backend gymnasium --backend gymnasium_sync --backend numpy_ring $(sb3)
 EXTRAS := torchrl,gymnasium,sb3,stacks,test,dev
 PIP_FLAGS := --quiet --disable-pip-version-check
 

@@ -12,6 +12,7 @@ from harness.ports.pool import START_METHODS
 from harness.ports.storage import (
     OPTIONAL,
     POINTS,
+    ROWS,
     Hold,
     Point,
     StorageCapabilities,
@@ -28,6 +29,7 @@ CAPABILITIES = StorageCapabilities(
         "medium": frozenset({"memory", "disk"}),
         "start_method": START_METHODS,
         "dims": frozenset({1, 2}),
+        "rows": ROWS,
         "sampler": samplers(),
     },
     points=POINTS,  # type: ignore[arg-type]  # all of them

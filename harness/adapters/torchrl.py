@@ -9,6 +9,7 @@ from typing import Any
 
 from torchrl.envs import AsyncEnvPool
 
+from harness.adapters import _torchrl_storage
 from harness.adapters._torchrl_ends import close_ends
 from harness.adapters._torchrl_weights import WEIGHTS
 from harness.adapters.tensordict_entries import MARK
@@ -103,7 +104,7 @@ backend = Backend(
     name="torchrl",
     version=_version,
     packages=("torch", "tensordict", "torchrl"),
-    preload=("torchrl.envs", "torchrl.collectors", "torchrl.weight_update"),
+    preload=("torchrl.envs", "torchrl.collectors", "torchrl.weight_update", "torchrl.data"),
     pool=pool_port(
         PoolCapabilities(
             verbs=OPTIONAL
@@ -129,4 +130,5 @@ backend = Backend(
         dialect,
     ),
     weights=WEIGHTS,
+    storage=_torchrl_storage.port,
 )

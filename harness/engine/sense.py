@@ -16,7 +16,14 @@ from harness.engine.usage import UsageError, shown
 from harness.model.scenario import Heal, Scenario
 from harness.ports.entries import Compare
 
-COUNTS = ("num_envs", "num_workers", "horizon")  # of which there is at least one
+COUNTS = (
+    "num_envs",
+    "num_workers",
+    "horizon",
+    "capacity",
+    "width",
+    "slice_len",
+)  # of which there is at least one
 
 
 class _All(frozenset[str]):
@@ -41,6 +48,7 @@ class _Anything:
     channels = transfers = _OfAll
     once: frozenset[str] = frozenset()
     closes_by_itself = True
+    defects = _All()
 
 
 def check(

@@ -147,8 +147,7 @@ class StorageSession(Session):
         )
 
     def _close(self) -> None:
-        storage_workers.finish(self._workers)
-        self._workers, self._writers = [], []
+        self._finish()
         storage, self._storage = self._storage, None
         if storage is not None:
             storage.close()
@@ -156,8 +155,12 @@ class StorageSession(Session):
             if directory is not None:
                 shutil.rmtree(directory, ignore_errors=True)
 
+    def _finish(self, *, kill: bool = False) -> None:
+        workers, self._workers, self._writers = self._workers, [], []
+        storage_workers.finish(workers, kill=kill)
+
     def _reopen(self, *, kill: bool) -> None:
-        storage_workers.finish(self._workers, kill=kill)
+        self._finish(kill=kill)
         if not kill:
             self._storage.close()
         self.drop()
@@ -165,7 +168,7 @@ class StorageSession(Session):
         self._build()
 
     def _load(self) -> None:
-        storage_workers.finish(self._workers)
+        self._finish()
         self._storage.close()
         self.drop()
         gc.collect()

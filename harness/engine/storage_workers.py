@@ -41,7 +41,8 @@ class Worker:
         context = multiprocessing.get_context(setup.start_method)  # noqa: TID251 - writers are the harness's own
         self._end, theirs = context.Pipe()
         arguments: tuple[Any, ...] = (theirs, storage, worker, setup, link, holds)
-        self._process: Any = context.Process(target=serve, args=arguments, daemon=True)
+        process: Any = context.Process  # type: ignore[attr-defined]  # every context has it
+        self._process: Any = process(target=serve, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
         self.open = True  # it has yet to say that it is ready

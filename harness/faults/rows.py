@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from harness.faults.common import Common
 from harness.model.scenario import Placement
@@ -24,6 +25,12 @@ class BadRows(Common):
     defect: RowDefect
     fault: Literal["bad_rows"] = "bad_rows"
     ops: ClassVar[frozenset[str]] = frozenset({"extend"})
+
+    def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
+        """A backend that takes no arrays by name cannot be given wrong ones."""
+        del setup
+        possible = self.defect in capabilities.defects
+        return None if possible else f"a batch with {self.defect} cannot be put to the backend"
 
     def arm(self, stage: Stage) -> None:
         """Wait for its batch."""

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from harness.ports.leave import Leave
 
 Columns = Mapping[str, Any]
 """numpy arrays by name, all with the same leading dimensions: rows, and envs where a row is of several."""
 RowDefect = Literal["missing_key", "shape", "dtype"]
+ROWS: frozenset[str] = frozenset({"plain", "wide", "nested"})
+DEFECTS: frozenset[RowDefect] = frozenset({"missing_key", "shape", "dtype"})
 Until = Literal["stored", "held", "stopped"]
 Rows = Literal["plain", "wide", "nested"]
 Point = Literal["claim", "row", "commit", "read"]
@@ -40,10 +42,7 @@ class StorageSetup:
         prefetch: how many samples are drawn ahead.
         horizon: elements of a trajectory.
         start_within_s: deadline of construction in s.
-        OURS: keys that backends have nothing to declare for.
     """
-
-    OURS: ClassVar[frozenset[str]] = frozenset({"rows"})
 
     num_workers: int = 2
     writers: Literal["process", "driver"] = "process"
@@ -288,11 +287,13 @@ class StorageCapabilities:
         verbs: those beyond `ALWAYS` that it has.
         setup: accepted values of each setup key; a key that is left out accepts its default only.
         points: of its own code at which a writer, or a reader, can be struck.
+        defects: of batches that can be put to it.
     """
 
     verbs: frozenset[str] = frozenset()
     setup: Mapping[str, frozenset[str | int]] = field(default_factory=dict)
     points: frozenset[Point] = frozenset()
+    defects: frozenset[RowDefect] = DEFECTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
