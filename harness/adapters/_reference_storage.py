@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from harness.adapters.tensordict_storage import TensorDictStorage, sampler_of, samplers
+from harness.adapters.tensordict_storage import TensorDictStorage, ahead, sampler_of, samplers
 from harness.ports.pool import START_METHODS
 from harness.ports.storage import (
     OPTIONAL,
@@ -50,6 +50,10 @@ def _slots(storage: Any) -> Sequence[int]:
     return found
 
 
+def _get(buffer: Any, slots: Any) -> Any:
+    return buffer.storage.get(slots)
+
+
 def storage_port_of(
     make_storage: Callable[..., Any] = SharedStorage,
     make_buffer: Callable[..., Any] = SharedReplayBuffer,
@@ -62,9 +66,8 @@ def storage_port_of(
         buffer = make_buffer(
             storage=storage,
             sampler=sampler_of(setup),
-            batch_size=1,
-            **({"prefetch": setup.prefetch} if setup.prefetch else {}),
+            **ahead(setup),
         )
-        return TensorDictStorage(buffer, setup.dims, _slots)
+        return TensorDictStorage(buffer, setup.dims, _slots, _get)
 
     return StoragePort(capabilities=capabilities, make=make, holds=HOLDS)

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchrl.data import LazyMemmapStorage, LazyTensorStorage, ReplayBuffer
 
-from harness.adapters.tensordict_storage import TensorDictStorage, sampler_of, samplers
+from harness.adapters.tensordict_storage import TensorDictStorage, ahead, sampler_of, samplers
 from harness.ports.pool import START_METHODS
 from harness.ports.storage import ROWS, Hold, Point, StorageCapabilities, StoragePort, StorageSetup
 
@@ -39,6 +39,12 @@ def _slots(width: int, storage: Any) -> range:
     return range(len(storage) // width)
 
 
+def _get(buffer: Any, slots: Any) -> Any:
+    """By the buffer, under whose lock writers are; it gives the ring's dimension last."""
+    data = buffer[: len(slots)]
+    return data.transpose(0, 1) if buffer.storage.ndim > 1 else data
+
+
 def _make(setup: StorageSetup, path: str | None) -> TensorDictStorage:
     """A buffer whose writers are processes is `shared`, and its storage is set up by whoever comes first."""
     shared = setup.writers == "process"
@@ -52,12 +58,11 @@ def _make(setup: StorageSetup, path: str | None) -> TensorDictStorage:
     buffer = ReplayBuffer(
         storage=storage,
         sampler=sampler_of(setup),
-        batch_size=1,
         shared=shared,
-        **({"prefetch": setup.prefetch} if setup.prefetch else {}),
+        **ahead(setup),
     )
     return TensorDictStorage(
-        buffer, setup.dims, functools.partial(_slots, setup.width if setup.dims == 2 else 1)
+        buffer, setup.dims, functools.partial(_slots, setup.width if setup.dims == 2 else 1), _get
     )
 
 

@@ -43,6 +43,13 @@ def sampler_of(setup: StorageSetup) -> Any:
             return RandomSampler()
 
 
+def ahead(setup: StorageSetup) -> dict[str, int]:
+    """What a buffer that draws samples ahead is told."""
+    if not setup.prefetch:
+        return {}
+    return {"prefetch": setup.prefetch, "batch_size": setup.ahead_size}
+
+
 class TensorDictStorage:
     """One buffer; it pickles as far as its buffer does.
 
@@ -50,7 +57,7 @@ class TensorDictStorage:
         buffer: the buffer.
         dims: as the setup says.
         slots: which slots of its storage hold rows.
-        release: lets go of it.
+        get: reads rows out of a buffer.
     """
 
     def __init__(
@@ -58,12 +65,12 @@ class TensorDictStorage:
         buffer: Any,
         dims: int,
         slots: Callable[[Any], Sequence[int]],
-        release: Callable[[Any], None] | None = None,
+        get: Callable[[Any, Any], Any],
     ) -> None:
         self.buffer = buffer
         self._dims = dims
         self._slots = slots
-        self._release = release
+        self._get = get
 
     def extend(self, columns: Columns) -> None:
         """Append rows; torchrl's batches of several envs have those first."""
@@ -89,7 +96,7 @@ class TensorDictStorage:
         slots = self._slots(storage)
         if not slots:
             return Stored(length=len(storage), slots=(), columns=_NOTHING[self._dims])
-        data = storage.get(torch.as_tensor(list(slots)))
+        data = self._get(self.buffer, torch.as_tensor(list(slots)))
         return Stored(length=len(storage), slots=slots, columns=_columns(data))
 
     def set_priorities(self, slots: Sequence[Sequence[int]], priorities: Sequence[float]) -> None:
@@ -110,9 +117,7 @@ class TensorDictStorage:
         self.buffer.loads(path)
 
     def close(self) -> None:
-        """Let go of it."""
-        if self._release is not None:
-            self._release(self.buffer)
+        """Nothing is to be closed: it goes with the last who has it."""
 
     def _batch(self, columns: Columns) -> TensorDict:
         shape = next(iter(columns.values())).shape[: self._dims]

@@ -65,6 +65,9 @@ class _Halved:
         self._items = items
         self._pass = functools.partial(link.pass_gate, role, op)
 
+    def __len__(self) -> int:
+        return len(self._items)
+
     def __iter__(self) -> Iterator[Any]:
         half = (len(self._items) + 1) // 2
         yield from self._items[:half]

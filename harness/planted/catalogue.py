@@ -13,6 +13,7 @@ from harness.planted.catalogue_pool import POOL
 from harness.planted.catalogue_restarts import RESTARTS
 from harness.planted.catalogue_rows import ALSO_SHOWN, PLANTED_ROWS
 from harness.planted.catalogue_several import SEVERAL
+from harness.planted.catalogue_storage import STORAGE
 from harness.planted.catalogue_switches import SWITCHES
 from harness.planted.catalogue_transfers import (
     BROKEN,
@@ -291,6 +292,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
     *SPEC_BUGS,
     *SLOT_BUGS,
     *SEVERAL,
+    *STORAGE,
 )
 PLANTED: tuple[PlantedBug, ...] = (
     *(replace(bug, rows=bug.rows | ALSO_SHOWN.get(bug.name, frozenset())) for bug in _PLAIN),

@@ -33,7 +33,7 @@ def _backend(name: str, port: StoragePort) -> Backend:
     )
 
 
-def _planted(
+def planted(
     name: str,
     *,
     wrong: type | None = None,
@@ -160,13 +160,13 @@ class _WithoutOldest(SharedStorage):
             self.shared.replace(lambda now: now.cut(max(1, now.span - 1)))
 
 
-length_before_write = _planted("length_before_write", make_storage=_CountsClaims)
-no_commit_mark = _planted("no_commit_mark", wrong=_Unmarked)
-two_on_one_claim = _planted("two_on_one_claim", wrong=_Unpublished)
-slice_across_the_cursor = _planted("slice_across_the_cursor", wrong=_Uncut)
-dead_claim_blocks = _planted("dead_claim_blocks", wrong=_WaitsForTheDead)
-torn_tail_accepted = _planted("torn_tail_accepted", wrong=_AcceptsTails)
-one_env_a_row = _planted("one_env_a_row", make_storage=_OneEnvARow)
-prefetched_lost = _planted("prefetched_lost", make_buffer=_LosesPrefetched)
-batch_backwards = _planted("batch_backwards", make_storage=_Backwards)
-oldest_not_loaded = _planted("oldest_not_loaded", make_storage=_WithoutOldest)
+length_before_write = planted("length_before_write", make_storage=_CountsClaims)
+no_commit_mark = planted("no_commit_mark", wrong=_Unmarked)
+two_on_one_claim = planted("two_on_one_claim", wrong=_Unpublished)
+slice_across_the_cursor = planted("slice_across_the_cursor", wrong=_Uncut)
+dead_claim_blocks = planted("dead_claim_blocks", wrong=_WaitsForTheDead)
+torn_tail_accepted = planted("torn_tail_accepted", wrong=_AcceptsTails)
+one_env_a_row = planted("one_env_a_row", make_storage=_OneEnvARow)
+prefetched_lost = planted("prefetched_lost", make_buffer=_LosesPrefetched)
+batch_backwards = planted("batch_backwards", make_storage=_Backwards)
+oldest_not_loaded = planted("oldest_not_loaded", make_storage=_WithoutOldest)

@@ -40,6 +40,7 @@ class StorageSetup:
         sampler: one by one, whole pieces of trajectories, by priorities, or each once before any again.
         slice_len: of a piece.
         prefetch: how many samples are drawn ahead.
+        ahead_size: how many elements each of those has: whoever draws them has to know.
         horizon: elements of a trajectory.
         start_within_s: deadline of construction in s.
     """
@@ -55,6 +56,7 @@ class StorageSetup:
     sampler: Literal["uniform", "slices", "prioritized", "epochs"] = "uniform"
     slice_len: int = 3
     prefetch: int = 0
+    ahead_size: int = 4
     horizon: int = 5
     start_within_s: float = 30.0
 
