@@ -54,7 +54,9 @@ def planted(
 
     found = {word: making(kind) for word, kind in SCHEMES.items()}
     port = weights_port_of(found, _FORKING, sync)
-    return replace(backend, name=name, version=lambda: "planted", pool=None, weights=port)
+    return replace(
+        backend, name=name, version=lambda: "planted", pool=None, weights=port, storage=None
+    )
 
 
 def replaced(name: str, module: ModuleType, attribute: str, wrong: object) -> Backend:
