@@ -11,8 +11,8 @@ from harness.adapters.tensordict_storage import TensorDictStorage, ahead, sample
 from harness.ports.pool import START_METHODS
 from harness.ports.storage import (
     OPTIONAL,
-    POINTS,
     ROWS,
+    WORKER_OPS,
     Hold,
     Point,
     StorageCapabilities,
@@ -32,7 +32,7 @@ CAPABILITIES = StorageCapabilities(
         "rows": ROWS,
         "sampler": samplers(),
     },
-    points=POINTS,  # type: ignore[arg-type]  # all of them
+    worker_ops=WORKER_OPS,
 )
 HOLDS: dict[Point, Hold] = {
     "claim": Hold(target="reference_impl.storage.shared_ring:SharedRing.claim", edge="after"),

@@ -9,7 +9,15 @@ from torchrl.data import LazyMemmapStorage, LazyTensorStorage, ReplayBuffer
 
 from harness.adapters.tensordict_storage import TensorDictStorage, ahead, sampler_of, samplers
 from harness.ports.pool import START_METHODS
-from harness.ports.storage import ROWS, Hold, Point, StorageCapabilities, StoragePort, StorageSetup
+from harness.ports.storage import (
+    ROWS,
+    WORKER_OPS,
+    Hold,
+    Point,
+    StorageCapabilities,
+    StoragePort,
+    StorageSetup,
+)
 
 CAPABILITIES = StorageCapabilities(
     verbs=frozenset({"set_priorities", "empty", "dump", "load"}),
@@ -21,7 +29,7 @@ CAPABILITIES = StorageCapabilities(
         "rows": ROWS,
         "sampler": samplers(),
     },
-    points=frozenset({"claim", "row", "commit", "read"}),
+    worker_ops=WORKER_OPS,
 )
 _STORAGE = "torchrl.data.replay_buffers.storages.tensor:TensorStorage"
 _WRITER = "torchrl.data.replay_buffers.writers.round_robin:RoundRobinWriter"

@@ -181,7 +181,7 @@ class History:
     """Everything a checker may look at.
 
     Attributes:
-        component: `pool` or `weights`.
+        component: `pool`, `weights` or `storage`.
         setup: the row's setup as plain values.
         expect: accepted outcomes.
         properties: what the backend declares (`autoreset`, ...).

@@ -85,7 +85,7 @@ class Scenario(Generic[SetupT, StepT]):
 
     Attributes:
         title: a sentence about the behaviour that is expected.
-        component: the port it runs against, `pool` or `weights`.
+        component: the port it runs against: `pool`, `weights` or `storage`.
         seen_in: public reports of the defect, as `owner/name#number`.
         setup: the component's setup dataclass.
         matrix: setup keys with the values to try; each combination is a row.

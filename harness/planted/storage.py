@@ -70,8 +70,9 @@ class _Unmarked(View):
 class _Unpublished(SharedRing):
     """Says what it has claimed once it is written: until then it is another's, too."""
 
-    def claim(self, rows: int) -> Claim:
+    def claim(self, rows: int, begun: list[Claim] | None = None) -> Claim:
         """Look where the next rows go."""
+        del begun  # nothing is in flight
         deadline = self.deadline()
         ring = self.moment()
         if not self._has_room(ring, rows):

@@ -288,13 +288,13 @@ class StorageCapabilities:
     Attributes:
         verbs: those beyond `ALWAYS` that it has.
         setup: accepted values of each setup key; a key that is left out accepts its default only.
-        points: of its own code at which a writer, or a reader, can be struck.
+        worker_ops: operations at which a writer, or a reader, can be struck: points beside its calls.
         defects: of batches that can be put to it.
     """
 
     verbs: frozenset[str] = frozenset()
     setup: Mapping[str, frozenset[str | int]] = field(default_factory=dict)
-    points: frozenset[Point] = frozenset()
+    worker_ops: frozenset[str] = WORKER_OPS - POINTS
     defects: frozenset[RowDefect] = DEFECTS
 
 

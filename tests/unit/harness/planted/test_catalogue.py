@@ -54,7 +54,7 @@ def test_its_backend_is_called_after_it(bug: PlantedBug):
 @each_bug
 def test_its_backend_has_exactly_the_component_of_its_rows(bug: PlantedBug):
     backend = backend_of(bug.backend)
-    ports = {"pool": backend.pool, "weights": backend.weights}
+    ports = {"pool": backend.pool, "weights": backend.weights, "storage": backend.storage}
     components = {row.partition("/")[0] for row in bug.rows}
     assert {name for name, port in ports.items() if port is not None} == components
 
@@ -62,7 +62,7 @@ def test_its_backend_has_exactly_the_component_of_its_rows(bug: PlantedBug):
 @each_bug
 def test_its_backend_only_forks(bug: PlantedBug):
     backend = backend_of(bug.backend)
-    port = backend.pool or backend.weights
+    port = backend.pool or backend.weights or backend.storage
     assert port is not None
     assert port.capabilities.setup["start_method"] == {"fork"}
 
