@@ -87,7 +87,7 @@ def _numbered(steps: Iterable[Any]) -> Steps:
         made: Any = step
         if hasattr(made, "fault"):
             count += 1
-            made = replace(_placed(made, found), id=f"f{count}")
+            made = replace(placed(made, found), id=f"f{count}")
             during: Any = getattr(made, "during", None)
             if hasattr(during, "version"):
                 version += 1
@@ -104,7 +104,8 @@ def _numbered(steps: Iterable[Any]) -> Steps:
     return tuple(found)
 
 
-def _placed(fault: Any, before: Sequence[Any]) -> Any:
+def placed(fault: Any, before: Sequence[Any]) -> Any:
+    """The fault, with its place among the driver's calls counted over those that came before."""
     at = fault.placement
     if at is None or at.role != "driver":
         return fault

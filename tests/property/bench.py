@@ -21,6 +21,7 @@ from harness.model.plain import from_plain
 from harness.model.run import CellResult
 from harness.model.verdict import Outcome
 from harness.ports.pool import PoolCapabilities
+from harness.ports.storage import StorageCapabilities
 from harness.ports.weights import WeightsCapabilities
 
 GENERATED = Path("reports", "generated")
@@ -61,7 +62,7 @@ class Bench:
         self.generated = generated
         # Room in /dev/shm can only be taken where it is the cell's own.
         own_shm = allowed(linux.private_shared_memory)
-        self.without = frozenset() if own_shm else frozenset({"full_shared_memory"})
+        self.without = frozenset() if own_shm else frozenset({"full_shared_memory", "full_disk"})
         self._root = root
         self._options = Options(backends=(backend,), jobs=1, expected=root / "expected")
         self._scale = measure()
@@ -78,6 +79,11 @@ class Bench:
     def weights(self) -> WeightsCapabilities:
         """What the backend's weight sync declares."""
         return from_plain(WeightsCapabilities, self._column.capabilities["weights"])
+
+    @property
+    def storage(self) -> StorageCapabilities:
+        """What the backend's replay storage declares."""
+        return from_plain(StorageCapabilities, self._column.capabilities["storage"])
 
     def run(self, loaded: Loaded) -> CellResult:
         """Run the scenario's one row."""
