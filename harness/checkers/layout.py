@@ -39,7 +39,7 @@ def _wrong(reading: Reading) -> Iterator[str]:
         return
     whole = [each for each in reading.elements if not each.wrong and ring.was_asked_for(each)]
     yield from _across(whole, ring.width)
-    if ring.exact:
+    if ring.exact and all(run.certain for run in ring.runs):
         slots = ring.slots()
         for each in whole:
             row = (each.stream // ring.width, each.number)

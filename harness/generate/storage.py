@@ -14,11 +14,11 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from harness.faults.payload import Stall
 from harness.faults.process import Kill, Signal, Stop
-from harness.faults.registry import StorageFault
 from harness.faults.resources import FullDisk, FullSharedMemory
 from harness.faults.rows import BadRows
-from harness.generate.derive import subsets, tagged
+from harness.generate.derive import subsets
 from harness.generate.weights import placed
 from harness.model.plain import to_plain
 from harness.model.scenario import Expect, Expected, Heal, Placement, Scenario
@@ -38,15 +38,12 @@ from harness.ports.storage import (
     Shutdown,
     StorageCapabilities,
     StorageSetup,
-    StorageVerb,
 )
 
 Steps = tuple[Any, ...]
 BLOCKS_MAX = 5
 LEFT_OUT_MAX = 6
 PIECES = Extend(rows=10)  # two whole trajectories: pieces of at least one can be drawn
-STORAGE_VERBS = frozenset(tagged(StorageVerb, "do"))
-STORAGE_FAULTS = frozenset(tagged(StorageFault, "fault"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +108,11 @@ def _kills(draw: DrawFn, row: _Row) -> Steps:
 
 def _stops(draw: DrawFn, row: _Row) -> Steps:
     at = [Placement(role="worker:0", op=op) for op in ("extend", "claim", "row", "commit")]
-    found = draw(st.sampled_from(row.able(*(Stop(at=each) for each in at))))
+    kinds: tuple[Any, ...] = (Stop, Stall)
+    found = draw(st.sampled_from(row.able(*(kind(at=each) for each in at for kind in kinds))))
+    until: Any = "stopped" if isinstance(found, Stop) else "held"
     others = (Extend(writer=1, rows=6),) if row.setup.num_workers > 1 else ()
-    held = Extend(rows=draw(st.integers(1, 6)), until="stopped")
+    held = Extend(rows=draw(st.integers(1, 6)), until=until)
     return (found, held, ReadAll(), *others, Heal(heal=""), Collect(), ReadAll())
 
 
@@ -167,7 +166,7 @@ _BLOCKS = (
         possible=lambda r: _in_processes(r) and r.setup.sampler == "uniform",
     ),
     _Block(name="killed writers", draw=_kills, possible=_in_processes),
-    _Block(name="stopped writers", draw=_stops, possible=_in_processes),
+    _Block(name="held writers", draw=_stops, possible=_in_processes),
     _Block(
         name="killed readers",
         draw=_killed_readers,

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from harness.ports.leave import Leave
-
 Columns = Mapping[str, Any]
 """numpy arrays by name, all with the same leading dimensions: rows, and envs where a row is of several."""
 RowDefect = Literal["missing_key", "shape", "dtype"]
@@ -210,10 +208,9 @@ StorageVerb = (
     | Load
     | Reopen
     | Shutdown
-    | Leave
 )
 ALWAYS: frozenset[str] = frozenset(
-    {"extend", "collect", "replace_writer", "sample", "race", "read_all", "shutdown", "leave"}
+    {"extend", "collect", "replace_writer", "sample", "race", "read_all", "shutdown"}
 )
 OPTIONAL: frozenset[str] = frozenset({"set_priorities", "empty", "dump", "load", "reopen"})
 POINTS: frozenset[str] = frozenset({"claim", "row", "commit", "read"})

@@ -58,3 +58,11 @@ def test_rows_of_one_batch_lie_one_behind_the_other_where_the_order_of_batches_i
     first, second = ring.told()
     ring.read([first, {**second, "slot": [4, 0]}])
     assert "the next one of its batch in slot 4" in texts(ring)[0]
+
+
+def test_rows_that_are_still_to_be_written_have_no_slot_yet():
+    ring = HonestRing()
+    ring.extend(6)
+    ring.invoke(1)
+    ring.read()
+    assert texts(ring) == []
