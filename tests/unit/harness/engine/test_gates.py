@@ -142,6 +142,14 @@ def test_whoever_waits_for_a_hold_is_told(gate: Gate):
     assert gate.heard(driver) == {"held": True}
 
 
+def test_who_asks_whether_a_hold_holds_anybody_is_told_at_once(gate: Gate):
+    gate.arm("f1", "hold")
+    driver, probe = gate.peer(), gate.peer()
+    assert gate.say(driver, {"is_held": "f1"}) == {"held": False}
+    gate.ask(probe)
+    assert gate.say(driver, {"is_held": "f1"}) == {"held": True}
+
+
 def test_a_probe_that_dies_while_it_is_held_was_held_until_then(gate: Gate):
     gate.arm("f1", "hold")
     probe = gate.peer()

@@ -1,0 +1,109 @@
+"""A writer's process: it does what it is told, and says how that ended."""
+
+from __future__ import annotations
+
+import threading
+from multiprocessing import Pipe
+
+import pytest
+
+from harness.payloads.link import SilentLink
+from harness.payloads.stamps import read
+from harness.payloads.storage_worker import Done, Draw, End, Failed, Write, serve
+from harness.ports.storage import Columns, Sampled, StorageSetup, Stored
+
+SETUP = StorageSetup(width=2, dims=2)
+
+
+class Local(Exception):  # noqa: N818 - it is nobody's error
+    """One that cannot be pickled by its arguments."""
+
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(one + two)
+
+
+class Memory:
+    """Keeps batches; refuses what it is told to."""
+
+    def __init__(self) -> None:
+        self.batches: list[Columns] = []
+        self.refusing: Exception | None = None
+        self.closed = False
+
+    def extend(self, columns: Columns) -> None:
+        if self.refusing is not None:
+            raise self.refusing
+        self.batches.append(columns)
+
+    def sample(self, size: int) -> Sampled:
+        return Sampled(slots=[[size]], columns={})
+
+    def read_all(self) -> Stored:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Gated(SilentLink):
+    gated: tuple[str, ...] = ()
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def end(memory):
+    ours, theirs = Pipe()
+    # In a thread: what a process would do is the same.
+    served = threading.Thread(  # noqa: TID251 - it is joined below
+        target=serve, args=(theirs, memory, 1, SETUP, Gated(), {})
+    )
+    served.start()
+    assert ours.recv() == Done()
+    yield ours
+    if not memory.closed:
+        ours.send(End())
+    served.join(5)
+    ours.close()
+    theirs.close()
+
+
+def test_batches_are_written_one_behind_the_other(end, memory):
+    end.send(Write(first=4, rows=2, batches=2))
+    assert end.recv() == Done()
+    told = [[(e["stream"], e["number"]) for e in read(b, "plain", 5)] for b in memory.batches]
+    assert told == [[(2, 4), (3, 4), (2, 5), (3, 5)], [(2, 6), (3, 6), (2, 7), (3, 7)]]
+
+
+def test_what_was_drawn_is_answered(end):
+    end.send(Draw(size=3))
+    assert end.recv().sampled == Sampled(slots=[[3]], columns={})
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [(ValueError("no"), ValueError), (Local("a", "b"), RuntimeError)]
+)
+def test_what_it_raised_is_answered_and_it_goes_on(end, memory, error, kind):
+    memory.refusing = error
+    end.send(Write(first=1, rows=1))
+    answer = end.recv()
+    assert isinstance(answer, Failed)
+    assert type(answer.error) is kind
+    memory.refusing = None
+    end.send(Write(first=2, rows=1))
+    assert end.recv() == Done()
+
+
+def test_a_spoilt_batch_is_what_was_asked_for(end, memory):
+    end.send(Write(first=1, rows=1, defect="missing_key"))
+    assert end.recv() == Done()
+    assert "body" not in memory.batches[0]
+
+
+def test_it_ends_when_it_is_told_to(end, memory):
+    end.send(End())
+    assert end.recv() == Done()
+    assert memory.closed
