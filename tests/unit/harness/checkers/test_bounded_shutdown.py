@@ -65,6 +65,6 @@ def test_it_applies_where_garbage_collection_does_the_closing():
 
 
 def test_it_applies_only_to_components_it_knows():
-    recorder = Recorder("storage")
+    recorder = Recorder("another")
     recorder.call("shutdown")
     assert not CHECKER.applies(recorder.history())
