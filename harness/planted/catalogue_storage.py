@@ -112,7 +112,6 @@ STORAGE: tuple[PlantedBug, ...] = (
         text="On disk what dead writers had claimed is taken for written.",
         caught_by="rows_whole",
         rows=_rows("crashed_in_a_row", "")
-        | _rows("last_writer_killed", "medium=disk")
         | _rows("writer_killed_at_its_claim", "medium=disk")
         | _rows("writer_killed_in_a_row", "medium=disk"),
     ),

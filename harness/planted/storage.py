@@ -114,7 +114,9 @@ class _AcceptsTails(SharedRing):
                     now, claims=tuple(one for one in now.claims if one.owner not in gone)
                 )
             )
-        return super()._without_dead(self._header.ring())
+        ring = super()._without_dead(self._header.ring())
+        self._look_at = 0.0  # so that who reads first meets it, and not who happens to look
+        return ring
 
 
 class _OneEnvARow(SharedStorage):
