@@ -13,7 +13,7 @@ from harness.faults.process import Kill, Signal
 from harness.faults.resources import FullSharedMemory, Limit
 from harness.generate.blocks_calls import farewells, masks, shutdowns
 from harness.generate.ground import EVERYWHERE, Form, Ground, Steps, form, in_processes
-from harness.generate.setups import declared
+from harness.generate.setups import NUM_ENVS, declared
 from harness.model.scenario import Placement
 from harness.ports.entries import Compare, Entry
 from harness.ports.pool import PoolCapabilities, PoolSetup
@@ -122,10 +122,14 @@ COMPARISONS: tuple[Form, ...] = (
 def compared_setups(setup: PoolSetup, capabilities: PoolCapabilities) -> SearchStrategy[PoolSetup]:
     """The same pool over plain envs whose episodes do not end, with what only comparisons look at."""
     extras = ["none"] if setup.host == "collector" else declared("extras", capabilities)
+    plain = replace(
+        setup,
+        payload="plain",
+        num_envs=min(setup.num_envs, max(NUM_ENVS)),  # children of several envs have more
+        horizon=COMPARED_HORIZON,
+    )
     return st.builds(
-        lambda extras, watch: replace(
-            setup, extras=extras, watch=watch, payload="plain", horizon=COMPARED_HORIZON
-        ),
+        lambda extras, watch: replace(plain, extras=extras, watch=watch),
         st.sampled_from(extras),
         st.sampled_from(declared("watch", capabilities)),
     )

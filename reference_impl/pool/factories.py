@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import cloudpickle  # type: ignore[import-untyped]  # it ships no types
 from torchrl.envs import EnvBase
@@ -39,11 +39,12 @@ class Factory:
         made = type(env).__name__
         raise TypeError(f"an env maker must return an EnvBase or a gymnasium env, got {made}")
 
-    def __getstate__(self) -> bytes:
-        # Lambdas and local functions are what env makers are made of; plain pickle refuses them.
-        return cast("bytes", cloudpickle.dumps((self.maker, self.kwargs)))
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Lambdas and local functions are what env makers are made of; plain pickle refuses them. Not
+        # `__getstate__`: before Python 3.11.4 a frozen dataclass with slots puts its own in its place.
+        return _unpacked, (cloudpickle.dumps((self.maker, self.kwargs)),)
 
-    def __setstate__(self, state: bytes) -> None:
-        maker, kwargs = cloudpickle.loads(state)
-        object.__setattr__(self, "maker", maker)
-        object.__setattr__(self, "kwargs", kwargs)
+
+def _unpacked(packed: bytes) -> Factory:
+    maker, kwargs = cloudpickle.loads(packed)
+    return Factory(maker=maker, kwargs=kwargs)

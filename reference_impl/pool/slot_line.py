@@ -56,13 +56,18 @@ class SlotLine:
         self._unrung: list[int] = []
         self._unsent = False  # whether a channel may hold what its peer did not take yet
         self._open: list[int] = [0] * layout.num_envs  # the request that a slot is given to, or 0
+        # The last request by value that is not answered, or 0: what is asked after it goes by value,
+        # too, as a worker looks into its slots first.
+        self._by_value: list[int] = [0] * layout.num_envs
         wires.connect(workers)
         for worker in workers:
             channel.send(worker.end, self._attach)
 
     def free(self, envs: Iterable[int] | None = None) -> bool:
-        """Return whether the slots of `envs`, by default all, are the owner's."""
-        return not any(self._open if envs is None else (self._open[env] for env in envs))
+        """Return whether `envs`, by default all, may be asked through their slots."""
+        if envs is None:
+            return not (any(self._open) or any(self._by_value))
+        return not any(self._open[env] or self._by_value[env] for env in envs)
 
     def check(self, operation: Operation, calls: Mapping[int, Values | None]) -> None:
         """Refuse entries with the key of one of the slot, but not its form.
@@ -84,9 +89,11 @@ class SlotLine:
             ChannelClosed: the worker's channel is over.
             Exception: what pickling the keyword arguments raises.
         """
-        if call.kwargs or call.operation in _NEVER_IN_SLOTS or self._open[env]:
+        busy = self._open[env] or self._by_value[env]
+        if call.kwargs or call.operation in _NEVER_IN_SLOTS or busy:
             self._unsent = True  # perhaps
             channel.send(self._workers[env].end, call)
+            self._by_value[env] = call.request
             return
         given = NOTHING
         if call.values is not None:
@@ -247,6 +254,8 @@ class SlotLine:
         """Take note of a reply that came over the channel."""
         if self._open[env] == request:
             self._open[env] = 0
+        if self._by_value[env] == request:
+            self._by_value[env] = 0
 
     def beside_channel(self, env: int) -> int:
         """Return the request that the slot of `env` is given to, unless its answer goes by value."""
@@ -268,7 +277,7 @@ class SlotLine:
                 self.slots.clear(env)
             else:
                 self.slots.forget(env)
-            self._open[env] = 0
+            self._open[env] = self._by_value[env] = 0
         wire = self._wires[worker.envs.start]
         for bell in (wire.asked, wire.answered):
             bell.take()

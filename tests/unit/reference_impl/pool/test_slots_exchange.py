@@ -21,7 +21,9 @@ from torchrl.testing.mocking_classes import (
 from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
+from reference_impl.pool.messages import Operation
 from tests.unit.reference_impl.pool.envs import Behaviour, ProbeEnv
+from tests.unit.reference_impl.pool.gated_pool import BADLY, WELL, GatedPool
 
 PLANS = (Behaviour(length=3), Behaviour(length=5))
 
@@ -340,3 +342,25 @@ def test_slots_reach_workers_that_do_not_inherit_memory(make, start_method):
     pool = make([lambda: ProbeEnv(1), lambda: ProbeEnv(2)], start_method=start_method)
     step, _ = pool.step_and_maybe_reset(act(pool.reset()))
     assert step["next", "observation"].tolist() == [[1, 1, 1], [2, 1, 1]]
+
+
+def test_what_is_asked_after_a_call_by_value_does_not_overtake_it():
+    # A worker looks into its slots first: a call in a slot that is free again would be carried out
+    # before one that was given up on and still lies in the channel.
+    gated = GatedPool(2, exchange="shm")
+    try:
+        for _ in range(2):  # the second call of env 0 goes by value: its slot is not free
+            gated.let(1, BADLY)
+            assert gated.at_once(Operation.PRIVATE_STEP) == ("WorkerError", 1)
+        line, state = gated._pool._line, gated._pool._talk._state
+        assert line is not None
+        first = state.oldest_unanswered(0)
+        gated.let(0, WELL)
+        gated._read_until(lambda: state.oldest_unanswered(0) != first)
+        assert not line.free((0,))
+        assert line.free((1,))
+        gated.let(0, WELL)
+        gated.settle(0)
+        assert line.free()
+    finally:
+        gated.end()
