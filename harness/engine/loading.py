@@ -163,7 +163,7 @@ def _first_mistake(error: ValidationError, component: Component, where: object) 
         problem = f"unknown key{_known_keys(component, location)}"
     elif first["type"] == "missing":
         problem, got = "is missing", ""
-    count = len(mistakes) - 1
+    count = len({_key(m["loc"][1:]) for m in mistakes}) - 1  # a value may fit neither of two types
     more = f" (and {count} more mistake{'s' * (count > 1)})" if count else ""
     return UsageError(where, key, f"{problem}{got}{more}")
 

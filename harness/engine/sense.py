@@ -26,6 +26,18 @@ COUNTS = (
 )  # of which there is at least one
 
 
+BEFORE = {  # verbs that mean nothing without another before them
+    "wait_async": ("send_async", "nothing is under way"),
+    "load": ("dump", "nothing is kept"),
+    "set_priorities": ("sample", "nothing was sampled"),
+}
+NEEDED = {  # the one value of a setup key at which a verb means something
+    "reopen": ("medium", "disk"),
+    "set_priorities": ("sampler", "prioritized"),
+}
+AMOUNTS = ("times", "rows", "batches", "size")  # of a verb, of which there is at least one
+
+
 class _All(frozenset[str]):
     """Whatever is asked for is declared."""
 
@@ -67,6 +79,8 @@ def check(
     _check_counts(scenario, where)
     _check_steps(scenario, component, where)
     _check_order(scenario, where)
+    _check_before(scenario, where)
+    _check_needed(scenario, where)
     _check_loans(scenario, where)
     _check_comparisons(scenario, where)
     _check_possible(scenario, where)
@@ -100,6 +114,39 @@ def _check_order(scenario: Scenario[Any, Any], where: object) -> None:
                 if not 1 <= step.min_get <= sent:
                     problem = f"from 1 to what was sent before, {sent}, got {step.min_get}"
                     raise UsageError(where, f"steps[{i}].min_get", problem)
+
+
+def _check_before(scenario: Scenario[Any, Any], where: object) -> None:
+    """What is waited for, brought back or collected was begun before."""
+    seen: set[object] = set()
+    for i, step in enumerate(scenario.steps):
+        verb = getattr(getattr(step, "during", step), "do", None)
+        needed, lacking = BEFORE.get(str(verb), (None, ""))
+        if needed is not None and needed not in seen:
+            raise UsageError(where, f"steps[{i}].do", f"{lacking}: {needed} comes first")
+        if verb == "collect" and ("open", step.writer) not in seen:
+            problem = f"writer {step.writer} has begun nothing: an extend with until comes first"
+            raise UsageError(where, f"steps[{i}].do", problem)
+        if verb == "extend" and step.until != "stored":
+            seen.add(("open", step.writer))
+        seen.add(verb)
+
+
+def _check_needed(scenario: Scenario[Any, Any], where: object) -> None:
+    """A verb that means something in some setups only is in no row of another."""
+    for i, step in enumerate(scenario.steps):
+        verb, model = getattr(step, "do", None), getattr(step, "model", "policy")
+        needed = NEEDED.get(str(verb))
+        place, named = f"steps[{i}].do", verb
+        if verb == "send" and model != "policy":
+            needed, place, named = ("models", "policy_and_value"), f"steps[{i}].model", model
+        if needed is None:
+            continue
+        key, value = needed
+        others = {getattr(setup, key) for setup in _setups(scenario)} - {value}
+        if others:
+            problem = f"needs {key} = {shown(value)}, which is {shown(min(others))}"
+            raise UsageError(where, place, f"{problem}, got {shown(named)}")
 
 
 def _check_loans(scenario: Scenario[Any, Any], where: object) -> None:
@@ -189,8 +236,7 @@ def _check_steps(scenario: Scenario[Any, Any], component: Component, where: obje
         if getattr(step, "do", None) == "leave" and i + 1 < len(scenario.steps):
             problem = f"leave is the last step, {len(scenario.steps) - i - 1} come after it"
             raise UsageError(where, f"steps[{i}].do", problem)
-        if getattr(step, "times", 1) < 1:
-            raise UsageError(where, f"steps[{i}].times", f"at least 1, got {step.times}")
+        _check_amounts(step, f"steps[{i}]", where)
         if getattr(step, "placement", None) is not None:
             _check_placement(scenario, component, i, where)
         _check_transfer(scenario, step, f"steps[{i}]", where)
@@ -229,12 +275,26 @@ def _check_placement(
         raise UsageError(where, key, problem)
 
 
+def _check_amounts(step: Any, key: str, where: object) -> None:
+    for amount in AMOUNTS if hasattr(step, "do") else ():
+        value = getattr(step, amount, 1)
+        if value < 1:
+            raise UsageError(where, f"{key}.{amount}", f"at least 1, got {value}")
+
+
 def _check_workers(scenario: Scenario[Any, Any], step: Any, key: str, where: object) -> None:
-    """A verb that names workers names some that there are, each once."""
+    """A verb that names a worker, or workers, names some that there are, each once."""
+    workers = _workers(scenario)
+    for one in ("worker", "writer") if hasattr(step, "do") else ():
+        index = getattr(step, one, 0)
+        if not 0 <= index < workers:
+            raise UsageError(where, f"{key}.{one}", f"there are {workers} {one}s, got {index}")
+    by = str(getattr(step, "by", "driver"))
+    if by != "driver" and int(by.partition(":")[2]) >= workers:
+        raise UsageError(where, f"{key}.by", f"there are {workers} workers, got {shown(by)}")
     named = getattr(step, "workers", None)
     if named is None:
         return
-    workers = _workers(scenario)
     if not named or len(set(named)) < len(named) or not set(named) <= set(range(workers)):
         problem = f"some of {workers} workers, each once, got {list(named)}"
         raise UsageError(where, f"{key}.workers", problem)

@@ -31,6 +31,18 @@ NONSENSE = {
         '[[steps]]\ndo = "forward"\nworkers = [1, 1]',
         "steps[1].workers: some of 2 workers, each once, got [1, 1]",
     ),
+    "a worker anew that is not there": (
+        '[[steps]]\ndo = "restart_worker"\nworker = 2',
+        "steps[1].worker: there are 2 workers, got 2",
+    ),
+    "a wait for what was not begun": (
+        '[[steps]]\ndo = "wait_async"',
+        "steps[1].do: nothing is under way: send_async comes first",
+    ),
+    "a model that nobody has": (
+        '[[steps]]\ndo = "send"\nversion = 2\nmodel = "value"',
+        "steps[1].model: needs models = 'policy_and_value', which is 'policy', got 'value'",
+    ),
     "nobody": (
         '[[steps]]\ndo = "send"\nversion = 2\nworkers = []',
         "steps[1].workers: some of 2 workers, each once, got []",
