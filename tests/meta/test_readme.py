@@ -72,6 +72,22 @@ def test_the_first_script_of_the_reference_runs(tmp_path: Path):
     assert run(block("python", "rand_step"), tmp_path) == ""
 
 
+def test_the_lease_lends_a_batch_of_envs_without_nested_entries(tmp_path: Path):
+    lent = block("python", "_lease(4)").replace("\n", "\n    ")
+    script = (
+        "import functools\n"
+        "from torchrl.envs import GymEnv\n"
+        "from reference_impl.pool import AsyncEnvPool, Leased\n"
+        "if __name__ == '__main__':\n"
+        "    pool = AsyncEnvPool([functools.partial(GymEnv, 'Pendulum-v1')] * 4)\n"
+        "    policy, td = tuple, pool.rand_action(pool.reset())\n"
+        f"    {lent}\n"
+        "    print(pool.resolved_exchange, len(action), roots.is_empty(), issubclass(Leased, RuntimeError))\n"
+        "    pool.close()\n"
+    )
+    assert run(script, tmp_path) == "shm 4 True True\n"
+
+
 def test_the_curriculum_switches_every_env_without_a_worker_that_restarts(tmp_path: Path):
     shown = run(block("python", "update_env_params"), tmp_path)
     assert shown.splitlines() == [
