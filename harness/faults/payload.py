@@ -16,7 +16,7 @@ from harness.ports.weights import Defect
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raise(Gated):
-    """The env raises an exception at its k-th operation, once."""
+    """The env, or the policy, raises an exception at its k-th operation, once."""
 
     fault: Literal["raise"] = "raise"
 
@@ -27,7 +27,7 @@ class Raise(Gated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit(Gated):
-    """The env leaves the process of its worker at its k-th operation.
+    """The env, or the policy, leaves the process of its worker at its k-th operation.
 
     Attributes:
         how: by `sys.exit`, which in a thread is an exception like others, or at once by `os._exit`.
@@ -52,7 +52,7 @@ class Exit(Gated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall(Gated):
-    """The env does not come back from its k-th operation until the fault is healed.
+    """The env, the policy or the writer does not come back from its k-th operation until the fault is healed.
 
     Attributes:
         for_s: it heals by itself after so long: the env is merely slow. The guardian measures what
