@@ -40,12 +40,16 @@ def unknown_verbs(component: Component, declared: Mapping[str, Any]) -> Iterator
 
 def _least(component: Component, declared: Mapping[str, Any]) -> dict[str, Any]:
     """The least scenario that uses what is declared, in the default setup as far as that is."""
-    defaults = {field.name: field.default for field in fields(component.setup)}
+    defaults: dict[str, Any] = {field.name: field.default for field in fields(component.setup)}
     setup: dict[str, Any] = {
         key: defaults[key] if defaults[key] in values else min(values)
         for key, values in declared.get("setup", {}).items()
     }
     steps: list[dict[str, Any]] = [{"do": "forward"}, {"do": "send", "version": 2}]
+    if component.name == "storage":
+        rows = defaults["capacity"]  # the ring comes round
+        steps = [{"do": "extend", "rows": rows - 1}, {"do": "sample"}]
+        steps += [{"do": "extend", "writer": 1}, {"do": "sample"}, {"do": "read_all"}]
     if component.name == "pool":
         setup |= {"num_envs": 2, "horizon": HORIZON, "host": "bare"}
         steps = [{"do": "reset"}, {"do": "step", "times": HORIZON + 3}]

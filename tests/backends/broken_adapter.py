@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.adapters import gymnasium
+from harness.adapters import gymnasium, numpy_ring
 from harness.ports.pool import Batch, Floats
+from harness.ports.storage import StorageSetup, Stored
 from tests.backends.serial import SerialPool, backend_over
 
 
@@ -76,6 +77,24 @@ no_close = backend_over(NoClose, "no_close")
 no_autoreset = backend_over(NoAutoreset, "no_autoreset")
 
 
+class OneOff(numpy_ring.NumpyRing):
+    """Counts a row more than there is."""
+
+    def read_all(self) -> Stored:
+        found = super().read_all()
+        return replace(found, length=found.length + 1)
+
+
+def _one_off(setup: StorageSetup, _: str | None) -> OneOff:
+    return OneOff(setup)
+
+
+def _counting() -> object:
+    found = numpy_ring.backend
+    assert found.storage is not None
+    return replace(found, name="rows_one_off", storage=replace(found.storage, make=_one_off))
+
+
 def _claiming(name: str, **declared: Any) -> object:
     found = backend_over(SerialPool, name)
     assert found.pool is not None
@@ -98,6 +117,7 @@ def _reversing() -> object:
 
 
 reversed_pids = _reversing()
+rows_one_off = _counting()
 objects = backend_over(Objects, "objects")
 unclosed = backend_over(Unclosed, "unclosed")
 no_transfers = _claiming("no_transfers", transfers={"thread": frozenset({"results"})})

@@ -134,8 +134,10 @@ def test_the_schema_names_verbs_and_placements(component: str):
     assert {"Placement", "Expect", "Shutdown"} <= set(names)
 
 
-def test_an_adapter_without_mistakes_checks_clean():
-    assert harness("backends", "check", SERIAL).code == 0
+@pytest.mark.parametrize("backend", [SERIAL, "numpy_ring"])
+def test_an_adapter_without_mistakes_checks_clean(backend: str):
+    done = harness("backends", "check", backend)
+    assert done.code == 0, done.out + done.err
 
 
 def test_an_adapters_own_mistake_is_told_from_a_backends_defect():
@@ -206,6 +208,7 @@ def test_a_failure_about_time_that_a_run_alone_does_not_repeat_is_unknown(
         ("unclosed", "close was never called on the envs 0, 1"),
         ("no_autoreset", "episode_model"),
         ("claims_processes", "worker_pids says []"),
+        ("rows_one_off", "storage: rows_whole"),
     ],
 )
 def test_typical_mistakes_of_an_adapter_are_found_by_its_check(name: str, expected: str):
