@@ -124,6 +124,13 @@ def _refuse_twins(jobs: Sequence[Job]) -> None:
             raise UsageError(job.blank.scenario, "", f"two cells have the id {job.blank.id}")
 
 
+def _interleaves(request: CellRequest) -> bool:
+    """Whether somebody is held, or stopped, at a chosen point while another acts."""
+    return any(hasattr(fault, "during") for fault in request.faults()) or any(
+        getattr(verb, "until", "stored") != "stored" for verb in request.verbs()
+    )
+
+
 def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
     loaded: Loaded,
     row: Row[Any],
@@ -160,7 +167,7 @@ def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
         expect=request.expect,
         seconds=0.0,
         replay=replay_line(cell, loaded.path, column.wanted, options),
-        level=2 if any(hasattr(fault, "during") for fault in request.faults()) else 3,
+        level=2 if _interleaves(request) else 3,
         expected=known.outcomes[0] if known else None,
         expected_also=known.outcomes[1:] if known else (),
         expected_reason=known.reason if known else None,

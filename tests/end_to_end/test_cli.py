@@ -10,6 +10,7 @@ import pytest
 
 from tests.end_to_end.command import (
     NEVER_HELD,
+    ROOT,
     SERIAL,
     harness,
     outcomes,
@@ -244,3 +245,12 @@ def test_a_fault_that_did_not_fire_is_named_before_what_follows_from_it(tmp_path
     path = write(tmp_path / "never.toml", f"{NEVER}\n{expected}")
     assert harness("run", path, "--backend", SERIAL, "--reports", tmp_path).code != 0
     assert record(tmp_path)["cells"][0]["reason"].startswith("fault raise (f1) did not fire")
+
+
+@pytest.mark.parametrize(("name", "level"), [("writer_held_in_a_row", 2), ("clean_writes", 3)])
+def test_a_cell_in_which_a_writer_is_held_rests_on_a_chosen_interleaving(
+    tmp_path: Path, name: str, level: int
+):
+    path = ROOT / "scenarios" / "storage" / f"{name}.toml"
+    harness("run", path, "--backend", "numpy_ring", "--reports", tmp_path)
+    assert {cell["level"] for cell in record(tmp_path)["cells"]} == {level}
