@@ -119,7 +119,7 @@ BAD_TEXTS = {
     "no steps": ('title = "x"\ncomponent = "pool"', "steps: a scenario has at least one step"),
     "unknown component": (
         'title = "x"\ncomponent = "poool"\n[[steps]]\ndo = "reset"',
-        "component: must be one of pool, weights, got 'poool'",
+        "component: must be one of pool, weights, storage, got 'poool'",
     ),
     "unknown matrix key": (
         THREE_STEPS + "\n[matrix]\ncolour = [1]",
