@@ -57,9 +57,10 @@ class Columns:
         """
         first = self._rows - slot
         for column, array, entry in zip(self._by_row, self._arrays, entries, strict=True):
-            rows: Any = entry[skip:] if skip else entry
+            # Detached: columns that were written with gradients would keep their graph, and have them.
+            rows: Any = (entry[skip:] if skip else entry).detach()
             into: Any = column
-            if array is not None and rows.device == _CPU and not rows.requires_grad:
+            if array is not None and rows.device == _CPU:
                 # numpy's copies take less than torch's, of few bytes and of many.
                 into, rows = array, rows.numpy()
             if len(rows) <= first:

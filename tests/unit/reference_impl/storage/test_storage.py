@@ -168,6 +168,14 @@ def test_writing_over_a_claim_in_flight_fails_within_the_bound_and_names_its_pro
     assert storage.append(rows(5, 3)).tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rows_with_gradients_are_stored_without(dtype):
+    storage = SharedStorage(4)
+    values = torch.ones(2, dtype=dtype, requires_grad=True)
+    storage.append(TensorDict({"value": 2 * values}, [2]))
+    assert not storage.get(slice(None))["value"].requires_grad
+
+
 @pytest.mark.parametrize("inner", [(3,), (2, 3)])
 def test_of_several_dimensions_the_first_is_the_rings(inner):
     storage = SharedStorage(25, ndim=1 + len(inner))
