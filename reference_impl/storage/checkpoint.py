@@ -39,6 +39,7 @@ def dump(storage: SharedStorage, path: str) -> None:
     Raises:
         NoRoom: the disk is full; what was in the directory before is still there.
     """
+    path = str(Path(path))  # without a slash at its end: what is made lies beside it, not in it
     making = Path(f"{path}.making-{os.getpid()}")
     shutil.rmtree(making, ignore_errors=True)
     try:

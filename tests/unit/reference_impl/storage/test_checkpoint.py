@@ -74,6 +74,12 @@ def test_a_dump_replaces_the_one_before_and_leaves_no_other_file(tmp_path):
     assert len(SharedStorage(5, path=tmp_path / "kept")) == 4
 
 
+def test_a_dump_replaces_the_one_before_where_its_path_ends_with_a_slash(tmp_path):
+    filled(7, 3).dumps(tmp_path / "kept")
+    filled(7, 5).dumps(f"{tmp_path / 'kept'}/")
+    assert len(SharedStorage(7, path=tmp_path / "kept")) == 5
+
+
 def test_a_dump_that_finds_no_room_leaves_the_one_before(tmp_path, monkeypatch):
     filled(5, 2).dumps(tmp_path / "kept")
 
