@@ -131,8 +131,9 @@ class Ledger:
         self.dropped: deque[DroppedAnswer] = deque(maxlen=DROPPED_MAX)
         self._requests: dict[int, _Request] = {}
         self._lost: dict[int, Failed | Died] = {}
-        self._holds: dict[int, int] = {}
-        self._current: dict[int, int] = {}
+        # By worker the newest version, and the last request that brought it: an older one may be brought later.
+        self._holds: dict[int, tuple[int, int]] = {}
+        self._current: dict[int, tuple[int, int]] = {}
         self._issued = 0
 
     def targets(self, worker_ids: int | Iterable[int] | None) -> tuple[int, ...]:
@@ -182,15 +183,15 @@ class Ledger:
 
     def needed(self, request_id: int) -> bool:
         """Return whether what a request carried may still be read, is acted on, or is what a new worker gets."""
-        held = request_id in self._holds.values() or request_id in self._current.values()
-        return held or not self.settled(request_id)
+        held = (*self._holds.values(), *self._current.values())
+        return any(request_id == of for _, of in held) or not self.settled(request_id)
 
     def current(self, worker: int) -> int | None:
-        """Return the last concluded send to the worker that is not known to be bad; None before the first.
+        """Return the concluded send of the newest version to the worker that is not known to be bad; None: none yet.
 
         Known to be bad is what a target could not apply, if none could.
         """
-        return self._current.get(worker)
+        return self._current[worker][1] if worker in self._current else None
 
     def unanswered(self, worker: int) -> int:
         """Return how many requests the worker has not answered."""
@@ -217,7 +218,7 @@ class Ledger:
             return self._drop(worker, request_id, DropReason.DUPLICATE)
         request.fates[worker] = DONE if failure is None else Failed(failure=failure)
         if failure is None and request.version is not None:
-            self._holds[worker] = max(request_id, self._holds.get(worker, 0))
+            _advance(self._holds, worker, (request.version, request_id))
         if not request.concluded:
             return None
         self._forget_settled()
@@ -247,7 +248,7 @@ class Ledger:
         request.concluded = True
         if request.version is not None and not request.refused:
             for worker in request.fates:
-                self._current[worker] = max(request_id, self._current.get(worker, 0))
+                _advance(self._current, worker, (request.version, request_id))
         self._forget_settled()
         return Conclusion(request_id=request_id, version=request.version, fates=dict(request.fates))
 
@@ -265,3 +266,7 @@ class Ledger:
         dropped = DroppedAnswer(worker=worker, request_id=request_id, reason=reason)
         self.dropped.append(dropped)
         return dropped
+
+
+def _advance(book: dict[int, tuple[int, int]], worker: int, sent: tuple[int, int]) -> None:
+    book[worker] = max(sent, book.get(worker, sent))

@@ -67,6 +67,19 @@ def test_a_send_that_is_not_waited_for_does_not_wait(gate):
         forward.wait()
 
 
+@each_scheme
+def test_a_worker_that_is_connected_again_before_anybody_has_waited_keeps_what_was_sent(kind):
+    workers, scheme = make_workers(TwoReads, start_method="fork", kind=kind, num_workers=1)
+    with workers:
+        scheme.send(weights(1.0))
+        assert scheme.send_async(weights(2.0)) == 2
+        scheme.connect(worker_idx=0)
+        assert scheme.wait_async() == 2
+        assert workers.forward() == [[2.0] * 3]
+        workers.restart(0)
+        assert workers.forward() == [[2.0] * 3]
+
+
 def test_failures_of_all_that_was_not_waited_for_are_told_together():
     workers, scheme = make_workers(TwoReads, start_method="fork")
     with workers:

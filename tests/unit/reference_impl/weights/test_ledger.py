@@ -259,3 +259,14 @@ def test_the_record_of_dropped_answers_is_bounded():
     for _ in range(DROPPED_MAX + 10):
         ledger.on_answer(0, 99, None)
     assert len(ledger.dropped) == DROPPED_MAX
+
+
+def test_an_older_version_that_is_brought_later_is_not_what_is_in_force():
+    ledger = Ledger(1)
+    newer, brought = ledger.begin((0,), 2), ledger.begin((0,), 1)
+    for request in (newer, brought):
+        ledger.on_answer(0, request, None)
+        ledger.conclude(request)
+    assert ledger.current(0) == newer
+    assert ledger.needed(newer)
+    assert not ledger.needed(brought)
