@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _FLOCK: Final = "hhqqi4x"  # struct flock: type, whence, start, length, pid
 _SPINS: Final = 50  # tries of 1 us: who holds it does so for some 10 us, unless he was preempted
 _PAUSE_S: Final = 0.00005
-_late: Final[list[Callable[[], None]]] = []  # closings that came while somebody held the lock
+# Closings that came while somebody held the lock, each with the file it is of.
+_late: Final[list[tuple[tuple[int, int], Callable[[], None]]]] = []
 _turns: weakref.WeakValueDictionary[tuple[int, int], threading.Lock] = weakref.WeakValueDictionary()
 
 
@@ -70,8 +71,9 @@ class ProcessLock:
             fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, 0)
         finally:
             self._in_turn().release()
-            while _late:
-                _late.pop()()
+            for _ in range(len(_late)):
+                with contextlib.suppress(IndexError):  # another thread took it
+                    _close(*_late.pop(0))
 
     @contextlib.contextmanager
     def held(self, deadline: Deadline) -> Iterator[None]:
@@ -131,7 +133,7 @@ def _close(key: tuple[int, int], close: Callable[[], None]) -> None:
         finally:
             turn.release()
     else:
-        _late.append(close)
+        _late.append((key, close))
 
 
 os.register_at_fork(after_in_child=_turns.clear)

@@ -71,6 +71,19 @@ def test_a_descriptor_that_is_closed_meanwhile_does_not_give_it_back(arena):
         os.fstat(copy)
 
 
+def test_nor_does_one_that_is_closed_when_the_lock_of_another_file_is_given_back(arena):
+    lock, copy = ProcessLock(arena.fileno()), os.dup(arena.fileno())
+    other = Arena(name="other")
+    with lock.held(Deadline.after(1.0)):
+        lock.closing()(lambda: os.close(copy))
+        with ProcessLock(other.fileno()).held(Deadline.after(1.0)):
+            pass
+        assert others_find_it_held(arena.fileno())
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(copy)
+    other.release()
+
+
 def test_what_nobody_holds_is_closed_at_once(arena):
     lock, copy = ProcessLock(arena.fileno()), os.dup(arena.fileno())
     lock.closing()(lambda: os.close(copy))
