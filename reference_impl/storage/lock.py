@@ -62,7 +62,7 @@ class ProcessLock:
         try:
             self._lock(deadline)
         except BaseException:
-            turn.release()
+            self.give_back()  # an interrupt may have come when the kernel had given it already
             raise
 
     def give_back(self) -> None:

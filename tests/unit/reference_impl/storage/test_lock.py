@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 
 import pytest
@@ -41,6 +42,20 @@ def test_while_it_is_held_others_do_not_get_it(arena):
     lock = ProcessLock(arena.fileno())
     with lock.held(Deadline.after(1.0)):
         assert others_find_it_held(arena.fileno())
+    assert not others_find_it_held(arena.fileno())
+
+
+def test_an_interrupt_while_it_is_taken_does_not_keep_it(arena, monkeypatch):
+    lock, taking = ProcessLock(arena.fileno()), fcntl.lockf
+
+    def interrupted(*arguments):
+        monkeypatch.undo()
+        taking(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fcntl, "lockf", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        lock.take(Deadline.after(1.0))
     assert not others_find_it_held(arena.fileno())
 
 
