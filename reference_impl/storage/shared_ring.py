@@ -119,7 +119,7 @@ class SharedRing:
                 self._make_room(min(ring.head + rows, ring.capacity), deadline)
             self._lock.take(deadline)
             try:
-                ring = self._paid(self._header.ring())
+                ring = self._pay()
                 if not self._has_room(ring, rows):  # others claimed meanwhile
                     continue
                 in_the_way = ring.in_the_way(rows)
@@ -154,8 +154,8 @@ class SharedRing:
     def give_up(self, begun: Collection[Claim]) -> None:
         """Lose what of these is in flight: now, or as soon as the ring can be had."""
         self._owed += begun
-        with contextlib.suppress(RingBusy):
-            self._change(self._paid)
+        with contextlib.suppress(RingBusy), self._lock.held(self.deadline()):
+            self._pay()
 
     def empty(self, *, count: bool) -> None:
         """Drop all rows; `count`: and the count of what was written.
@@ -221,14 +221,15 @@ class SharedRing:
         finally:
             self._lock.give_back()
 
-    def _paid(self, ring: Ring) -> Ring:
-        """Return it without what is to be given up."""
+    def _pay(self) -> Ring:
+        """Give up what is owed, and return the ring as it is then; under the lock."""
         while self._owed:
+            claim = self._owed[-1]
             with contextlib.suppress(NotClaimed):  # it was committed, or was never seen
-                ring = ring.lose(self._owed[-1].start)
-                _log.warning("%d rows were lost: writing them failed", self._owed[-1].rows)
-            self._owed.pop()
-        return ring
+                self._header.publish(self._header.ring().lose(claim.start))
+                _log.warning("%d rows were lost: writing them failed", claim.rows)
+            self._owed.remove(claim)  # not the last: another thread may have added its own
+        return self._header.ring()
 
     def _has_room(self, ring: Ring, rows: int) -> bool:
         return min(ring.head + rows, ring.capacity) <= self._header.room

@@ -168,6 +168,24 @@ def test_writing_over_a_claim_in_flight_fails_within_the_bound_and_names_its_pro
     assert storage.append(rows(5, 3)).tolist() == [1, 2, 3]
 
 
+def test_what_is_owed_is_given_up_by_a_write_that_then_waits_in_vain(monkeypatch):
+    storage = filled(4, 1, patience_s=0.05)
+    shared = storage.shared
+    mine, others = shared.claim(1), shared.claim(2)
+
+    def busy(_deadline):
+        raise RingBusy
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shared._lock, "take", busy)
+        shared.give_up([mine])
+    with pytest.raises(RingBusy, match="2 rows"):
+        storage.append(rows(1, 3))
+    shared.commit(others)
+    assert storage.append(rows(1, 3)).tolist() == [0, 1, 2]
+    assert storage.lost_rows == 1
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_rows_with_gradients_are_stored_without(dtype):
     storage = SharedStorage(4)
