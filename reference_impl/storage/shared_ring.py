@@ -129,6 +129,10 @@ class SharedRing:
                         begun.append(claim)
                     self._header.publish(ring)
                     return claim
+            except BaseException:
+                if begun and begun[-1] not in self._header.ring().claims:
+                    begun.pop()  # never seen: the next claim may begin there
+                raise
             finally:
                 self._lock.give_back()
             self._wait(ring, in_the_way, deadline)

@@ -186,6 +186,27 @@ def test_what_is_owed_is_given_up_by_a_write_that_then_waits_in_vain(monkeypatch
     assert storage.lost_rows == 1
 
 
+def test_an_interrupt_before_a_claim_is_seen_does_not_cost_the_next_one(monkeypatch):
+    storage = filled(4, 1)
+    shared, give_up, others = storage.shared, storage.shared.give_up, []
+
+    def interrupted(_ring):
+        monkeypatch.undo()
+        monkeypatch.setattr(shared, "give_up", late)
+        raise KeyboardInterrupt
+
+    def late(begun):
+        others.append(shared.claim(2))
+        give_up(begun)
+
+    monkeypatch.setattr(shared._header, "publish", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        storage.append(rows(1, 2))
+    fill(storage, others[0], 1)
+    shared.commit(others[0])
+    assert (stamps(storage.get(slice(None))), storage.lost_rows) == ([0, 1, 2], 0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_rows_with_gradients_are_stored_without(dtype):
     storage = SharedStorage(4)
