@@ -62,7 +62,7 @@ def load(storage: SharedStorage, path: str) -> None:
     Raises:
         NotAStorage: the directory holds no dump.
         RowsMismatch: it is of another capacity, or of other rows.
-        NoRoom, RingBusy.
+        NoRoom, RingBusy: there is no room for it, or others did not make way; nothing was changed.
     """
     if not (Path(path) / HEADER_FILE).is_file():
         raise NotAStorage(f"{path} holds no dump of a storage")
@@ -112,11 +112,13 @@ def _fill(
     assert columns is not None
     if shared.layout != layout:
         raise RowsMismatch(f"the rows, or their number, are others: {layout}, not {shared.layout}")
-    shared.empty(count=True)
     begun: list[Claim] = []
     kept = []
     try:
-        shared.claim(layout.rows, begun)
+        shared.claim(
+            layout.rows, begun
+        )  # before anything is dropped: there may be no room, or others in the way
+        shared.empty(count=True)
         for start, rows in runs:
             entries = entries_of(layout, rows, (len(rows),))
             columns.write(start % layout.rows, entries, 0)

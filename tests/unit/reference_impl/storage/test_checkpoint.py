@@ -9,6 +9,7 @@ from reference_impl.core.ownership import start_process
 from reference_impl.storage import (
     NoRoom,
     NotAStorage,
+    RingBusy,
     RowsMismatch,
     SharedReplayBuffer,
     SharedStorage,
@@ -133,6 +134,16 @@ def test_dumps_and_loads_beside_writers_are_of_whole_rows(tmp_path):
         process.kill()
         assert process.join(Deadline.after(60.0))
         process.release()
+
+
+@WAYS
+def test_a_load_for_which_others_do_not_make_way_changes_nothing(tmp_path, way):
+    storage = filled(7, 4, patience_s=0.05)
+    claim = storage.shared.claim(1)
+    with pytest.raises(RingBusy):
+        way(filled(7, 6), storage, tmp_path)
+    assert stamps(storage.get(slice(4))) == [0, 1, 2, 3]
+    storage.shared.lose(claim)
 
 
 def test_what_is_no_dump_is_refused_and_changes_nothing(tmp_path):
