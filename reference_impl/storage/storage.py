@@ -167,8 +167,8 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
 
         Args:
             index: a number; a slice: those of its rows that there are; a sequence or an int64
-                tensor [n]; for several dimensions a tuple of such tensors, or of a slice and what
-                indexes the rest.
+                tensor [n]; a mask, bool [n], of the slots; for several dimensions a tuple of such
+                tensors, or of a slice and what indexes the rest.
             out: what this returned for a tensor of as many elements; it is written over and returned.
 
         Raises:
@@ -299,7 +299,10 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
             return torch.arange(self.max_size)[index]
         if isinstance(index, range):
             index = list(index)
-        return torch.as_tensor(index, dtype=torch.int64).reshape(-1)
+        slots = torch.as_tensor(index)
+        if slots.dtype == torch.bool and slots.ndim == 1:  # a mask, as tensors take it
+            return slots.nonzero()[:, 0]
+        return slots.to(torch.int64).reshape(-1)
 
     def _check_reopened(self, layout: Layout) -> None:
         rows = -(self._asked // -max(math.prod(layout.inner), 1))

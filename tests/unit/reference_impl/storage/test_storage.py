@@ -70,6 +70,11 @@ def test_what_is_not_there_is_not_read(index):
         filled(9, 4).get(index)
 
 
+def test_a_mask_names_the_slots_where_it_is_true():
+    storage = filled(5, 4)
+    assert stamps(storage.get(torch.tensor([False, True, False, True]))) == [1, 3]
+
+
 def test_what_was_read_is_a_copy():
     storage = filled(3, 3)
     read = storage.get(torch.arange(3))
