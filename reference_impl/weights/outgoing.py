@@ -14,7 +14,7 @@ from reference_impl.weights.recipe import by_worker, grouped
 from reference_impl.weights.sender import Sender
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Literal
 
     from reference_impl.core.channel import End
@@ -172,8 +172,7 @@ class Outgoing:
             Closed, WorkerError, AnswerTimeout: what `send` would have raised, of all of them.
         """
         with self.sender.turn("wait_async", deadline):
-            requests, self._unwaited = self._unwaited, []
-            self._gather(requests, "send", deadline)
+            self._gather(self._unwaited, "send", deadline)
             return self.sender.version
 
     def close(self) -> None:
@@ -200,11 +199,12 @@ class Outgoing:
         for workers, source in sources:
             yield workers, self._flattener.flatten(source)
 
-    def _gather(self, requests: Sequence[int], operation: str, deadline: Deadline) -> None:
+    def _gather(self, requests: list[int], operation: str, deadline: Deadline) -> None:
+        """Wait for requests, which are taken from the list one by one: an interrupt leaves those still to be told."""
         errors: list[WorkerError | AnswerTimeout] = []
-        for request in requests:
+        while requests:
             try:
-                self.sender.gather(request, operation, deadline)
+                self.sender.gather(requests.pop(0), operation, deadline)
             except (WorkerError, AnswerTimeout) as error:
                 errors.append(error)
         if errors:

@@ -93,6 +93,23 @@ def test_failures_of_all_that_was_not_waited_for_are_told_together():
         assert workers.forward() == [[3.0] * 3] * 2
 
 
+def test_an_interrupted_wait_leaves_the_later_sends_to_be_waited_for(monkeypatch):
+    workers, scheme = make_workers(TwoReads, start_method="fork", num_workers=1)
+
+    def interrupted(*_):
+        monkeypatch.undo()
+        raise KeyboardInterrupt  # while the first is waited for
+
+    with workers:
+        scheme.send_async(weights(1.0))
+        scheme.send_async({"first": torch.ones(3)})
+        monkeypatch.setattr(scheme.sender, "gather", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            scheme.wait_async()
+        with pytest.raises(WorkerError, match="worker 0"):
+            scheme.wait_async()
+
+
 def test_a_send_that_is_waited_for_is_not_told_what_another_did():
     workers, scheme = make_workers(TwoReads, start_method="fork")
     with workers:
