@@ -39,7 +39,7 @@ class SharedRing:
 
     Args:
         place: where it lies; released with this object.
-        patience_s: the bound of all that it waits for.
+        patience_s: the bound of each thing that it waits for.
         clock: what the bound is measured with.
     """
 
@@ -158,6 +158,8 @@ class SharedRing:
     def give_up(self, begun: Collection[Claim]) -> None:
         """Lose what of these is in flight: now, or as soon as the ring can be had."""
         self._owed += begun
+        if not self._owed:
+            return
         with contextlib.suppress(RingBusy), self._lock.held(self.deadline()):
             self._pay()
 

@@ -38,7 +38,8 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
         ndim: how many of a batch's dimensions are the storage's; the first is the ring's.
         path: a directory: the rows lie in files there, and are found there by whoever opens it
             again; None: in memory without a name.
-        patience_s: the bound of all that a call waits for.
+        patience_s: the bound of each thing that a call waits for: a write waits for its slots, then
+            for its commit.
 
     Attributes:
         patience_s: as given.

@@ -191,6 +191,19 @@ def test_what_is_owed_is_given_up_by_a_write_that_then_waits_in_vain(monkeypatch
     assert storage.lost_rows == 1
 
 
+def test_a_write_that_could_claim_nothing_has_nothing_to_give_up(monkeypatch):
+    storage, asked = filled(4, 1), []
+
+    def busy(deadline):
+        asked.append(deadline)
+        raise RingBusy
+
+    monkeypatch.setattr(storage.shared._lock, "take", busy)
+    with pytest.raises(RingBusy):
+        storage.append(rows(1, 1))
+    assert len(asked) == 1
+
+
 def test_an_interrupt_before_a_claim_is_seen_does_not_cost_the_next_one(monkeypatch):
     storage = filled(4, 1)
     shared, give_up, others = storage.shared, storage.shared.give_up, []
