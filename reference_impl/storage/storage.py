@@ -199,12 +199,12 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
         yield from self.get(slice(None))
 
     def contains(self, item: Any) -> Any:
-        """Return whether there are rows in these slots."""
+        """Return whether there are rows in these slots, which are counted from 0."""
         if self.shared.layout is None:
             return False if isinstance(item, int) else torch.zeros(len(item), dtype=torch.bool)
         rows = torch.tensor([item]) if isinstance(item, int) else torch.as_tensor(item)
         closed = self.view().closed(rows)
-        there = torch.ones(rows.shape, dtype=torch.bool) if closed is None else ~closed
+        there = rows >= 0 if closed is None else ~closed & (rows >= 0)
         return bool(there[0]) if isinstance(item, int) else there
 
     # Keeping.

@@ -70,6 +70,10 @@ def test_what_is_not_there_is_not_read(index):
         filled(9, 4).get(index)
 
 
+def test_there_is_no_row_below_slot_0():
+    assert filled(5, 4).contains(torch.tensor([-1, 0])).tolist() == [False, True]
+
+
 def test_a_mask_names_the_slots_where_it_is_true():
     storage = filled(5, 4)
     assert stamps(storage.get(torch.tensor([False, True, False, True]))) == [1, 3]
