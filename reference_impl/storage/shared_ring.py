@@ -209,7 +209,8 @@ class SharedRing:
     def _mend(self, layout: Layout) -> None:
         """Give the rows' file, which somebody has cut off, its size again; what was in the rest is lost."""
         with self._lock.held(self.deadline()):
-            size = data_size(self._place)
+            if (size := data_size(self._place)) >= layout.size:
+                return  # another process did it meanwhile, and may have claims in flight
             left = layout.rows_before(size)
             self._place.settle(layout)
             self._header.room = min(self._header.room, left)

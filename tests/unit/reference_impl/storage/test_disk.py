@@ -130,6 +130,24 @@ def files_of_at_most(size: int):
         signal.signal(signal.SIGXFSZ, ignored)
 
 
+def test_who_finds_the_file_mended_by_another_leaves_what_that_has_claimed(tmp_path, monkeypatch):
+    SharedStorage(8, path=tmp_path).append(rows(0, 4))
+    os.truncate(tmp_path / "rows", 1)
+    mend, others = SharedRing._mend, []
+
+    def late(self, layout):
+        monkeypatch.undo()
+        other = SharedStorage(8, path=tmp_path)
+        others.append((other, other.shared.claim(2)))
+        mend(self, layout)
+
+    monkeypatch.setattr(SharedRing, "_mend", late)
+    storage = SharedStorage(8, path=tmp_path)
+    other, claim = others[0]
+    other.shared.commit(claim)
+    assert (len(storage), storage.lost_rows) == (2, 4)
+
+
 def test_a_disk_that_has_no_room_for_a_storage_is_a_named_error(tmp_path):
     with files_of_at_most(1 << 16), pytest.raises(NoRoom, match=str(tmp_path)):
         SharedStorage(1000, path=tmp_path)
