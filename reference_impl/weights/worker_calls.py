@@ -145,9 +145,11 @@ class WorkerCalls(SchemeBase):
         receiver = self._receiving("receive")
         if not self._listening:
             raise RuntimeError("receive: call connect first")
-        if not receiver.wait_answered(receiver.answered + 1, Deadline.after(timeout)):
-            return None
-        return weights_of(receiver.target.model, self.strategy).tensors
+        deadline = Deadline.after(timeout)
+        while receiver.wait_answered(receiver.answered + 1, deadline):
+            if receiver.failure is None:
+                return weights_of(receiver.target.model, self.strategy).tensors
+        return None
 
     def apply_weights(self, weights: Source) -> None:
         """On a worker: have the model act on these weights, which nobody sent, under the version it has.

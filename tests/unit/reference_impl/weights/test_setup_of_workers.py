@@ -9,10 +9,11 @@ import signal
 import weakref
 
 import pytest
+import torch
 from torch import nn
 
 from reference_impl.core.clock import Deadline
-from reference_impl.core.errors import WorkerDied
+from reference_impl.core.errors import WorkerDied, WorkerError
 from reference_impl.core.ownership import start_process
 from reference_impl.weights import (
     AnswerTimeout,
@@ -159,6 +160,26 @@ def test_a_scheme_is_an_argument_of_a_forked_worker(kind):
     scheme.shutdown()
     os.close(answers)
     os.close(there)
+
+
+def test_what_could_not_be_applied_was_not_received(scheme, monkeypatch):
+    scheme.init_on_sender(model=TwoReads(1.0), num_workers=1)
+    receivers = Receivers(scheme)
+    scheme.connect()
+    receiver = receivers.sides[0]._receiver
+    wait = receiver.wait_answered
+    assert wait(1, Deadline.after(WAIT_S))
+
+    def misfits_come(count, _deadline):
+        monkeypatch.undo()
+        with pytest.raises(WorkerError, match="WeightsMismatch"):
+            scheme.send({"first": torch.ones(3)})
+        assert wait(count, Deadline.after(WAIT_S))
+        return True
+
+    monkeypatch.setattr(receiver, "wait_answered", misfits_come)
+    assert receivers.sides[0].receive(timeout=0.0) is None
+    receivers.stop()
 
 
 def test_a_scheme_travels_only_while_workers_may_start(scheme):
