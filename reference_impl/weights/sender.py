@@ -143,7 +143,11 @@ class Sender:
             worker: LoadWeights(request_id=request_id, version=version, payload=payload)
             for worker, payload in payloads.items()
         }
-        talk.post(request_id, messages)
+        try:
+            talk.post(request_id, messages)
+        except BaseException:
+            talk.drop(request_id)  # nobody will gather it, and its snapshot would be kept for good
+            raise
         return request_id
 
     def _free_unneeded(self) -> None:

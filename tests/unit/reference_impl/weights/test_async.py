@@ -110,6 +110,24 @@ def test_an_interrupted_wait_leaves_the_later_sends_to_be_waited_for(monkeypatch
             scheme.wait_async()
 
 
+def test_the_snapshot_of_an_interrupted_send_is_not_kept(monkeypatch):
+    workers, scheme = make_workers(TwoReads, start_method="fork", num_workers=1)
+    talk = scheme.sender.conversation
+
+    def interrupted(*given):
+        monkeypatch.undo()
+        talk.post(*given)
+        raise KeyboardInterrupt
+
+    with workers:
+        for value in range(5):
+            monkeypatch.setattr(talk, "post", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                scheme.send(weights(float(value)))
+            scheme.send(weights(9.0))
+        assert scheme.sender.slot_count <= 3
+
+
 def test_a_send_that_is_waited_for_is_not_told_what_another_did():
     workers, scheme = make_workers(TwoReads, start_method="fork")
     with workers:
