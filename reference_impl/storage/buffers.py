@@ -114,6 +114,8 @@ class _SharedBuffer(ReplayBuffer):  # type: ignore[misc, unused-ignore]  # torch
                 self._guard //= 2  # it may be what leaves nothing to be drawn
                 deadline.pause(_PAUSE_S)
             if deadline.expired:
+                if drawn is None:
+                    raise RingBusy("each time some of the slots that the sampler drew had no row")
                 raise RingBusy("rows were written over faster than they could be read")
 
     def _handed_out(self, data: TensorDict) -> TensorDict:
