@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from harness.model.history import FaultRecord, History, Operation
+from harness.model.verdict import Contract, Finding
 from harness.ports.checkers import Checker
 
 POOL = frozenset({"pool"})
@@ -83,6 +84,17 @@ class AnswerChecker(Checker):
 def named(operation: Operation) -> str:
     """How a finding speaks of an operation."""
     return f"{operation.op} (request {operation.id})"
+
+
+def finding_on(
+    checker: str,
+    text: str,
+    *operations: Operation,
+    contract: Contract = Contract.EQUIVALENCE,
+) -> Finding:
+    """A finding whose evidence is all that is known of these operations."""
+    events = tuple(event for op in operations for event in op.events)
+    return Finding(checker=checker, text=text, contract=contract, events=events)
 
 
 def error_message(operation: Operation) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harness.checkers._shared import (
     HOLDING_FAULTS,
     LOSING_FAULTS,
     WEIGHTS,
     AnswerChecker,
     error_message,
+    finding_on,
     is_under_fault,
     named,
 )
@@ -22,9 +25,10 @@ from harness.checkers._versions import (
     version_of,
 )
 from harness.model.history import History, Operation
-from harness.model.verdict import Contract, Finding, Judgement
+from harness.model.verdict import Finding, Judgement
 
 NAME = "acks_aligned"
+_finding = partial(finding_on, NAME)
 EXCUSES = (HOLDING_FAULTS | LOSING_FAULTS | {"delay_transfer", "reorder_transfer"}) | {
     "limit",
     "full_shared_memory",
@@ -85,11 +89,6 @@ def _refused(history: History) -> list[Finding]:
                 text += f"which {named(refused[version])} could not have applied"
                 findings.append(_finding(text, refused[version], act.forward))
     return findings
-
-
-def _finding(text: str, *operations: Operation) -> Finding:
-    events = tuple(event for op in operations for event in op.events)
-    return Finding(checker=NAME, text=text, contract=Contract.EQUIVALENCE, events=events)
 
 
 CHECKER = AnswerChecker(name=NAME, components=WEIGHTS, check=check, verbs=SENDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from harness.checkers._errors import markers_of, message, says_gone, statements, without
 from harness.checkers._shared import (
@@ -12,6 +13,7 @@ from harness.checkers._shared import (
     ended_ns,
     envs_struck,
     error_message,
+    finding_on,
     named,
     timed_out_as_asked,
 )
@@ -20,6 +22,7 @@ from harness.model.verdict import Contract, Finding, Judgement
 from harness.ports.checkers import Checker
 
 NAME = "failure_attributed"
+_finding = partial(finding_on, NAME)
 BROKEN = frozenset({"fail_transfer", "truncate_transfer", "unrebuildable_item"})
 DEADLY = frozenset({"exit", "signal", "kill", "tear_transfer", "cut_channel"})
 FAULTS = frozenset({"raise", "bad_weights", "bad_reply"}) | BROKEN | DEADLY
@@ -97,7 +100,7 @@ def _silence(history: History, record: FaultRecord, later: list[Operation]) -> l
         return []
     text = f"the fault was not reported: {record.name} ({record.id}) had its effect, "
     text += f"and all of the {len(calls)} calls after it returned"
-    return [_finding(text, Contract.EQUIVALENCE, *calls)]
+    return [_finding(text, *calls)]
 
 
 def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator[Finding]:
@@ -114,18 +117,17 @@ def _cause(history: History, record: FaultRecord, report: Operation) -> Iterator
             yield _finding(
                 f"{told}: it does not carry the first cause ({markers[0]}); "
                 "a serial env raises the cause itself",
-                Contract.EQUIVALENCE,
                 report,
             )
         case name if name in BROKEN and not _says_what_broke(history, report, markers):
             text = f"{told}: it carries neither the first cause ({', '.join(markers)}) nor says that the worker is gone"
-            yield _finding(text, Contract.EQUIVALENCE, report)
+            yield _finding(text, report)
         case name if name in DEADLY and not _says_what_broke(history, report, markers):
             text = f"{told}: it does not say that the worker died"
-            yield _finding(text, Contract.EQUIVALENCE, report)
+            yield _finding(text, report)
         case "bad_weights" | "bad_reply" if not (_raises(record, markers) or _tells(report)):
             text = f"{told}: it does not say which key, shape or type was wrong"
-            yield _finding(text, Contract.EQUIVALENCE, report)
+            yield _finding(text, report)
 
 
 def _raises(record: FaultRecord, markers: list[str]) -> bool:
@@ -158,18 +160,17 @@ def _naming(history: History, record: FaultRecord, report: Operation) -> Iterato
         blamed = " and ".join(map(str, sorted(others, key=str)))
         yield _finding(
             f"{told}: it blames worker {blamed}, and it was worker {record.worker}",
-            Contract.EQUIVALENCE,
             report,
         )
     elif not (told_of or (record.worker is None and named_envs)):
         who = "a worker" if record.worker is None else f"worker {record.worker}"
-        yield _finding(f"{told}: it does not name {who}", Contract.OPINION, report)
+        yield _finding(f"{told}: it does not name {who}", report, contract=Contract.OPINION)
     if not OPERATION.search(text):
-        yield _finding(f"{told}: it does not name the operation", Contract.OPINION, report)
+        yield _finding(f"{told}: it does not name the operation", report, contract=Contract.OPINION)
     raised = {str(e.data["type"]) for e in _events(history, record) if "type" in e.data}
     bases = {str(base).rpartition(".")[2] for base in report.error.get("bases", ())}
     if not (KNOWN_TYPES | raised) & (bases | {str(report.error.get("type", ""))}):
-        yield _finding(f"{told}: nobody would catch this type", Contract.OPINION, report)
+        yield _finding(f"{told}: nobody would catch this type", report, contract=Contract.OPINION)
 
 
 def _repetition(
@@ -180,7 +181,7 @@ def _repetition(
     for op in failed[failed.index(report) + 1 :]:
         if op.op == "shutdown" and any(marker in _everything(op) for marker in markers):
             text = f"{named(op)} reports again what {named(report)} had reported"
-            yield _finding(f"{text}: {error_message(op)}", Contract.EQUIVALENCE, report, op)
+            yield _finding(f"{text}: {error_message(op)}", report, op)
 
 
 def _named_indices(text: str, *, several: bool) -> set[int]:
@@ -203,11 +204,6 @@ def _events(history: History, record: FaultRecord) -> Iterable[Event]:
 
 def _everything(operation: Operation) -> str:
     return f"{message(operation)}\n{operation.error.get('traceback', '')}"
-
-
-def _finding(text: str, contract: Contract, *operations: Operation) -> Finding:
-    events = tuple(event for op in operations for event in op.events)
-    return Finding(checker=NAME, text=text, contract=contract, events=events)
 
 
 CHECKER = Checker(name=NAME, components=EITHER, check=check, faults=FAULTS)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from harness.checkers._shared import WEIGHTS, AnswerChecker, named
+from harness.checkers._shared import WEIGHTS, AnswerChecker, finding_on, named
 from harness.checkers._versions import (
     Acted,
     acted,
@@ -17,9 +18,10 @@ from harness.checkers._versions import (
     version_of,
 )
 from harness.model.history import History, Operation
-from harness.model.verdict import Contract, Finding, Judgement
+from harness.model.verdict import Finding, Judgement
 
 NAME = "models_independent"
+_finding = partial(finding_on, NAME)
 
 
 def check(history: History) -> Judgement:
@@ -64,11 +66,6 @@ def _moved(history: History, before: Acted, after: Acted) -> Iterator[Finding]:
     text = f"{named(values[-1])} of a value network moved the policy's version of worker "
     text += f"{after.worker} from {one} to {other}"
     yield _finding(text, before.forward, values[-1], after.forward)
-
-
-def _finding(text: str, *operations: Operation) -> Finding:
-    events = tuple(event for op in operations for event in op.events)
-    return Finding(checker=NAME, text=text, contract=Contract.EQUIVALENCE, events=events)
 
 
 class _ModelsChecker(AnswerChecker):

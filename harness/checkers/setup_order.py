@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from harness.checkers._errors import UNHELPFUL
-from harness.checkers._shared import WEIGHTS, ended_ns, error_message, named
+from harness.checkers._shared import WEIGHTS, ended_ns, error_message, finding_on, named
 from harness.checkers._versions import (
     FIRST_VERSION,
     acted,
@@ -16,10 +17,11 @@ from harness.checkers._versions import (
     version_of,
 )
 from harness.model.history import History, Operation
-from harness.model.verdict import Contract, Finding, Judgement
+from harness.model.verdict import Finding, Judgement
 from harness.ports.checkers import Checker
 
 NAME = "setup_order"
+_finding = partial(finding_on, NAME)
 NOBODYS = 0  # the version of what is sent by calls that have to be refused
 
 
@@ -65,11 +67,6 @@ def _restarted(history: History, op: Operation) -> Iterator[Finding]:
             text = f"worker {worker}, started anew by {named(op)}, acted on version {version} in "
             text += f"{named(first.forward)}: version {current} was in force"
             yield _finding(text, op, first.forward)
-
-
-def _finding(text: str, *operations: Operation) -> Finding:
-    events = tuple(event for op in operations for event in op.events)
-    return Finding(checker=NAME, text=text, contract=Contract.EQUIVALENCE, events=events)
 
 
 CHECKER = Checker(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from harness.checkers._shared import WEIGHTS, AnswerChecker, named
+from harness.checkers._shared import WEIGHTS, AnswerChecker, finding_on, named
 from harness.checkers._versions import (
     FIRST_VERSION,
     SENDS,
@@ -21,9 +22,10 @@ from harness.checkers._versions import (
     version_of,
 )
 from harness.model.history import History, Operation
-from harness.model.verdict import Contract, Finding, Judgement
+from harness.model.verdict import Finding, Judgement
 
 NAME = "weights_fresh"
+_finding = partial(finding_on, NAME)
 FIRST, UNKNOWN = -1, -2  # places before all that were sent
 
 
@@ -107,11 +109,6 @@ def _labels(acts: list[Acted]) -> Iterator[Finding]:
                 f"{named(act.forward)}, where it was version {act.row['first']}"
             )
             yield _finding(text, first.forward, act.forward)
-
-
-def _finding(text: str, *operations: Operation) -> Finding:
-    events = tuple(event for op in operations for event in op.events)
-    return Finding(checker=NAME, text=text, contract=Contract.EQUIVALENCE, events=events)
 
 
 class _FreshChecker(AnswerChecker):
