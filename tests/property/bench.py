@@ -6,8 +6,10 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.strategies import SearchStrategy
 
 from harness.engine import linux
 from harness.engine.doctor import allowed
@@ -19,6 +21,7 @@ from harness.engine.timescale import measure
 from harness.generate import to_toml
 from harness.model.plain import from_plain
 from harness.model.run import CellResult
+from harness.model.scenario import Scenario
 from harness.model.verdict import Outcome
 from harness.ports.pool import PoolCapabilities
 from harness.ports.storage import StorageCapabilities
@@ -32,6 +35,7 @@ _COMMON = settings(
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
 )
+NO_SHRINKING = (Phase.explicit, Phase.generate)
 PROFILES = {
     "ci": settings(_COMMON, derandomize=True, database=None, max_examples=120),
     "long": settings(_COMMON, max_examples=3000),
@@ -111,3 +115,18 @@ class Bench:
     def close(self) -> None:
         """End the server."""
         self._server.stop()
+
+
+def hunt(
+    bench: Bench, name: str, scenarios: SearchStrategy[Scenario[Any, Any]], config: settings
+) -> None:
+    """Look for a scenario that the backend does not pass; its file shows this hunt's find alone."""
+    path = bench.generated / f"{name}.toml"
+    path.unlink(missing_ok=True)
+
+    @config
+    @given(scenario=scenarios)
+    def every_scenario_passes(scenario):
+        bench.check(Loaded(path=path, scenario=scenario))
+
+    every_scenario_passes()
