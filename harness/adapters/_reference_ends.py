@@ -6,24 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.adapters._connections import Connection
 from harness.ports.pool import ChannelEnd, Close, End
 from reference_impl.core import channel as channels
-
-
-@dataclass(frozen=True, slots=True)
-class _Connection:
-    """The connection below an end, closed behind the end's back."""
-
-    connection: Any
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has been closed."""
-        return bool(self.connection.closed)
-
-    def close(self) -> None:
-        """Close the file descriptor."""
-        self.connection.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +31,7 @@ def close_ends(ends: Sequence[Any], how: Close) -> list[ChannelEnd]:
     """Ends that a fault can close: by the channel's own function, or behind its back."""
     if how == "public":
         return [_End(each) for each in ends]
-    return [_Connection(each._connection) for each in ends]  # noqa: SLF001 - the fault is on the pipe
+    return [Connection(each._connection) for each in ends]  # noqa: SLF001 - the fault is on the pipe
 
 
 def transfer_ends(ends: Sequence[Any], end: End, *, apart: bool) -> list[Any]:

@@ -7,11 +7,9 @@ from typing import Any
 
 import torch
 
-from harness.adapters.tensordict_storage import TensorDictStorage, ahead, sampler_of, samplers
-from harness.ports.pool import START_METHODS
+from harness.adapters.tensordict_storage import TensorDictStorage, ahead, sampler_of, setup_words
 from harness.ports.storage import (
     OPTIONAL,
-    ROWS,
     WORKER_OPS,
     Hold,
     Point,
@@ -24,14 +22,7 @@ from reference_impl.storage import SharedReplayBuffer, SharedStorage
 PATIENCE_S = 2.0  # below the deadlines of calls
 CAPABILITIES = StorageCapabilities(
     verbs=OPTIONAL,
-    setup={
-        "writers": frozenset({"process", "driver"}),
-        "medium": frozenset({"memory", "disk"}),
-        "start_method": START_METHODS,
-        "dims": frozenset({1, 2}),
-        "rows": ROWS,
-        "sampler": samplers(),
-    },
+    setup=setup_words(),
     worker_ops=WORKER_OPS,
 )
 HOLDS: dict[Point, Hold] = {

@@ -6,23 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from harness.adapters._connections import Connection
 from harness.ports.pool import ChannelEnd, Close
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """The reading end of a queue's pipe, closed behind the queue's back."""
-
-    connection: Any
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has been closed."""
-        return bool(self.connection.closed)
-
-    def close(self) -> None:
-        """Close the file descriptor."""
-        self.connection.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +30,4 @@ def close_ends(queues: Iterable[Any], how: Close) -> list[ChannelEnd]:
     """Ends that a fault can close: by the queue's own function, or behind its back."""
     if how == "public":
         return [_PublicQueue(queue) for queue in queues]
-    return [_Reader(queue._reader) for queue in queues]  # noqa: SLF001 - the fault is on the pipe
+    return [Connection(queue._reader) for queue in queues]  # noqa: SLF001 - the fault is on the pipe

@@ -7,10 +7,8 @@ from typing import Any
 
 from torchrl.data import LazyMemmapStorage, LazyTensorStorage, ReplayBuffer
 
-from harness.adapters.tensordict_storage import TensorDictStorage, ahead, sampler_of, samplers
-from harness.ports.pool import START_METHODS
+from harness.adapters.tensordict_storage import TensorDictStorage, ahead, sampler_of, setup_words
 from harness.ports.storage import (
-    ROWS,
     WORKER_OPS,
     Hold,
     Point,
@@ -21,14 +19,7 @@ from harness.ports.storage import (
 
 CAPABILITIES = StorageCapabilities(
     verbs=frozenset({"set_priorities", "empty", "dump", "load"}),
-    setup={
-        "writers": frozenset({"process", "driver"}),
-        "medium": frozenset({"memory", "disk"}),
-        "start_method": START_METHODS,
-        "dims": frozenset({1, 2}),
-        "rows": ROWS,
-        "sampler": samplers(),
-    },
+    setup=setup_words(),
     worker_ops=WORKER_OPS,
 )
 _STORAGE = "torchrl.data.replay_buffers.storages.tensor:TensorStorage"

@@ -15,12 +15,13 @@ from torchrl.data import (
     SliceSampler,
 )
 
-from harness.ports.storage import Columns, Sampled, StorageSetup, Stored
+from harness.ports.pool import START_METHODS
+from harness.ports.storage import ROWS, Columns, Sampled, StorageSetup, Stored
 
 TRAJECTORY = "trajectory"
 
 
-def samplers() -> frozenset[str]:
+def _samplers() -> frozenset[str]:
     """Those that there are: priorities need an extension of torchrl that is not there for every torch."""
     found = {"uniform", "slices", "epochs"}
     try:
@@ -28,6 +29,18 @@ def samplers() -> frozenset[str]:
     except RuntimeError:
         return frozenset(found)
     return frozenset({*found, "prioritized"})
+
+
+def setup_words() -> dict[str, frozenset[str | int]]:
+    """What buffers behind torchrl's interface accept of each setup key."""
+    return {
+        "writers": frozenset({"process", "driver"}),
+        "medium": frozenset({"memory", "disk"}),
+        "start_method": START_METHODS,
+        "dims": frozenset({1, 2}),
+        "rows": ROWS,
+        "sampler": _samplers(),
+    }
 
 
 def sampler_of(setup: StorageSetup) -> Any:
