@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from harness.engine.loading import load
 from harness.engine.plan import Options, jobs_of, wanted
@@ -45,7 +46,7 @@ def main() -> int:
     return 0 if all(each["holds"] for each in rows) else 1
 
 
-def _row(root: Path, path: str, row: str) -> dict[str, object]:
+def _row(root: Path, path: str, row: str) -> dict[str, Any]:
     ours: list[float] = []
     peer: list[float] = []
     warm = _server(root)

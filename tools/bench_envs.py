@@ -18,8 +18,8 @@ HORIZON = 50
 class Numbers(gymnasium.Env[Any, Any]):
     """Four floats, as gymnasium sees an env; waits `wait_s` in each step."""
 
-    observation_space = gymnasium.spaces.Box(-1e9, 1e9, (4,))
-    action_space = gymnasium.spaces.Box(-1, 1, (1,))
+    observation_space: gymnasium.Space[Any] = gymnasium.spaces.Box(-1e9, 1e9, (4,))
+    action_space: gymnasium.Space[Any] = gymnasium.spaces.Box(-1, 1, (1,))
 
     def __init__(self, wait_s: float = 0.0) -> None:
         self._wait_s = wait_s
@@ -46,7 +46,7 @@ class Numbers(gymnasium.Env[Any, Any]):
 class Pictures(Numbers):
     """A stack of four pictures."""
 
-    observation_space = gymnasium.spaces.Box(0, 255, (84, 84, 4), dtype=np.uint8)
+    observation_space: gymnasium.Space[Any] = gymnasium.spaces.Box(0, 255, (84, 84, 4), np.uint8)
 
     def __init__(self) -> None:
         super().__init__()

@@ -110,7 +110,9 @@ class BareFlip:
     def __init__(self, make: Make) -> None:
         size = sum(parameter.numel() for parameter in make().parameters())
         self._source = torch.zeros(size)
-        self._slots = [torch.zeros(size).share_memory_() for _ in range(2)]
+        self._slots = [torch.zeros(size) for _ in range(2)]
+        for slot in self._slots:
+            slot.share_memory_()  # type: ignore[no-untyped-call]
         self._pipes = [os.pipe() for _ in range(2 * WORKERS)]
         self._pids = [self._fork(worker) for worker in range(WORKERS)]
 

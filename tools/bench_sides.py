@@ -64,9 +64,12 @@ class HalfBatches:
 
     def step(self) -> object:
         """As many steps as there are envs."""
-        for _ in range(2):
-            came = self._pool.async_step_and_maybe_reset_recv(self._half, max_get=self._half)
-            self._pool.async_step_and_maybe_reset_send(came[1].set("action", self._action))
+        self._half_step()
+        return self._half_step()
+
+    def _half_step(self) -> object:
+        came = self._pool.async_step_and_maybe_reset_recv(self._half, max_get=self._half)
+        self._pool.async_step_and_maybe_reset_send(came[1].set("action", self._action))
         return came
 
     def close(self) -> None:

@@ -42,7 +42,10 @@ from tools.bench_senders import (
 BLOCKS = 9
 SENDS = 7  # a block
 WARM = 5
-MODELS = {"8M floats": models.large, "130 tensors": partial(models.many, 130)}
+MODELS: dict[str, Callable[[], nn.Module]] = {
+    "8M floats": models.large,
+    "130 tensors": partial(models.many, 130),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

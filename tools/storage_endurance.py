@@ -222,7 +222,7 @@ def reopen(*, times: int, capacity: int, seed: int, folder: str) -> Seen:
         stored = storage.get(slice(None)) if storage.initialized else rows_of(1, 0)
         _compare(stored, acknowledged, life, storage, seen)
         acknowledged = sorted(set(stored["stamp"].tolist()))
-    seen.rows = storage.shared.moment().head
+        seen.rows = storage.shared.moment().head
     return seen
 
 
