@@ -6,7 +6,6 @@ import copy
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
@@ -141,7 +140,7 @@ class _AliasedSince(_Aliased):
 
 class _AlwaysSuccess(Receiver):
     def _answer(self, message: LoadWeights) -> Ack:
-        return replace(super()._answer(message), failure=None)
+        return super()._answer(message)._replace(failure=None)
 
 
 def _done(message: LoadWeights) -> Ack:
@@ -170,7 +169,7 @@ class _AcksNothing(Receiver):
                     raise
                 except Exception:  # noqa: BLE001 - this is the bug: whatever came, it is acknowledged
                     assert last is not None
-                    last = replace(last, request_id=last.request_id + 1, version=last.version + 1)
+                    last = last._replace(request_id=last.request_id + 1, version=last.version + 1)
                     channel.send(self._end, _done(last))
                     continue
                 last = message

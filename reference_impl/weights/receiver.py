@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from typing import TYPE_CHECKING, Final
 
@@ -110,7 +111,8 @@ class Receiver:
                 with self._answered:
                     ack = self._answer(message)
                     channel.send(self._end, ack)
-                    self._tidy()  # only now: the sender waits for the ack
+                    os.sched_yield()  # the sender, which waits for the ack, goes first
+                    self._tidy()
                     self.answered, self.failure = self.answered + 1, ack.failure
                     self._answered.notify_all()
         except ChannelClosed:  # the owner has hung up: there is nobody left to tell

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from typing import Any
 
 import pytest
@@ -86,8 +85,8 @@ def test_an_instruction_whose_payload_is_not_there_is_answered_with_a_failure(ow
     owner.store.keep(())
     owner.instruction(2)
     assert "PayloadMissing" in owner.tell(stale).failure.cause
-    missing = dataclasses.replace(stale.payload, offset=1 << 30)
-    assert "EOFError" in owner.tell(dataclasses.replace(stale, payload=missing)).failure.cause
+    missing = stale.payload._replace(offset=1 << 30)
+    assert "EOFError" in owner.tell(stale._replace(payload=missing)).failure.cause
     assert owner.model(None) == [0.0] * 3
 
 
