@@ -112,7 +112,7 @@ class BareFlip:
         self._source = torch.zeros(size)
         self._slots = [torch.zeros(size) for _ in range(2)]
         for slot in self._slots:
-            slot.share_memory_()  # type: ignore[no-untyped-call]
+            slot.share_memory_()  # type: ignore[no-untyped-call]  # torch does not annotate it
         self._pipes = [os.pipe() for _ in range(2 * WORKERS)]
         self._pids = [self._fork(worker) for worker in range(WORKERS)]
 
