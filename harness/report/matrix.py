@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,12 @@ from dataclasses import dataclass
 from harness.model.run import BackendInfo, CellResult, RunRecord
 from harness.model.standing import DIFFERS, Standing, standing
 from harness.model.verdict import Outcome
-from harness.report.standing import backend_ids, counts, judged, repeats, scenario_name
-from harness.report.text import compact, one_line, printable
+from harness.report.standing import QUIET, backend_ids, counts, judged, repeats, scenario_name
+from harness.report.text import compact, one_line
 
+PAGES = "pages"
+NAME_MAX = 150
+UNUSUAL = re.compile(r"[^A-Za-z0-9._@=,+-]+")
 REASON_MAX = 400
 
 
@@ -20,17 +24,16 @@ class Entry:
     """A cell as the matrix and the lists show it.
 
     Attributes:
-        anchor: the fragment of its detail, the cell's id.
-        find: what the text filter looks in, in lower case.
+        page: where all that is known of it is shown, relative to the run's directory; None: it was
+            not run, and its reason says all.
     """
 
     cell: CellResult
-    anchor: str
+    page: str | None
     standing: Standing
     differs: bool
     repeats: str | None
     reason: str
-    find: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +42,6 @@ class Row:
 
     key: str
     columns: tuple[tuple[Entry, ...], ...]
-    find: str
-    outcomes: str
     differs: bool
 
 
@@ -87,18 +88,16 @@ class Column:
 
 
 def entries(record: RunRecord) -> tuple[Entry, ...]:
-    """Every cell with an anchor of its own, in the order of the record."""
+    """Every cell that is shown, with a page of its own, in the order of the record."""
     taken: set[str] = set()
-    found = []
-    for cell in record.cells:
-        base = "_".join(printable(cell.id).split())
-        anchor, copy = base, 1
-        while anchor in taken:
-            copy += 1
-            anchor = f"{base}~{copy}"
-        taken.add(anchor)
-        found.append(_entry(cell, anchor))
-    return tuple(found)
+    return tuple(
+        _entry(cell, taken) for cell in record.cells if record.selftest is None or tells(cell)
+    )
+
+
+def tells(cell: CellResult) -> bool:
+    """Whether a cell of a self-test is worth a place in the report: most pass, as they must."""
+    return cell.outcome not in QUIET and cell.directory is not None
 
 
 def groups(found: Sequence[Entry], backends: Sequence[str]) -> tuple[Group, ...]:
@@ -124,18 +123,27 @@ def columns(record: RunRecord) -> tuple[Column, ...]:
     return tuple(_column(name, known.get(name), record.cells) for name in backend_ids(record))
 
 
-def _entry(cell: CellResult, anchor: str) -> Entry:
+def _entry(cell: CellResult, taken: set[str]) -> Entry:
     where = standing(cell)
-    words = (cell.id, cell.title, cell.outcome, where, cell.hang or "", cell.reason)
     return Entry(
         cell=cell,
-        anchor=anchor,
+        page=None if cell.outcome is Outcome.UNSUPPORTED else _page(cell, taken),
         standing=where,
         differs=where in DIFFERS,
         repeats=repeats(cell),
         reason=one_line(cell.reason, REASON_MAX),
-        find=" ".join(one_line(word) for word in words).lower(),
     )
+
+
+def _page(cell: CellResult, taken: set[str]) -> str:
+    """A name that no other has, and that every file system takes."""
+    base = UNUSUAL.sub("_", cell.id)[:NAME_MAX]
+    name, copy = base, 1
+    while name in taken:
+        copy += 1
+        name = f"{base}~{copy}"
+    taken.add(name)
+    return f"{PAGES}/{name}.html"
 
 
 def _scenario(
@@ -155,8 +163,6 @@ def _row(key: str, found: Sequence[Entry], backends: Sequence[str]) -> Row:
         columns=tuple(
             tuple(entry for entry in found if entry.cell.backend == backend) for backend in backends
         ),
-        find=" ".join(entry.find for entry in found),
-        outcomes=" ".join(dict.fromkeys(entry.cell.outcome for entry in found)),
         differs=any(entry.differs for entry in found),
     )
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.model.run import RunRecord
-from harness.report import html, junit, summary
+from harness.report import cell, index, junit, summary
+from harness.report.matrix import entries
 from harness.report.record import write_json, write_text
 
 
 def write_all(record: RunRecord, run_dir: Path) -> None:
-    """Write `run.json`, `junit.xml`, `summary.md` and `index.html`; the record comes first.
+    """Write `run.json`, `junit.xml`, `summary.md`, a page for each cell, and `index.html`; the record comes first.
 
     Args:
         record: the run.
@@ -19,4 +20,8 @@ def write_all(record: RunRecord, run_dir: Path) -> None:
     write_json(record, run_dir / "run.json")
     write_text(run_dir / "junit.xml", junit.render(record))
     write_text(run_dir / "summary.md", summary.render(record))
-    write_text(run_dir / "index.html", html.render(record, run_dir))
+    found = entries(record)
+    for where, page in cell.pages(found, run_dir):
+        (run_dir / where).parent.mkdir(exist_ok=True)
+        write_text(run_dir / where, page)
+    write_text(run_dir / "index.html", index.render(record, found))

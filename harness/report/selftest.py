@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.model.selftest import BugSeen, RowSeen, Selftest
 from harness.report.matrix import Entry
-from harness.report.standing import QUIET
 
 UNTRIED = "no variant runs it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedRow:
-    """A row that a bug turned red, with the fragment of its cell if it is shown."""
+    """A row that a bug turned red, with the page of its cell if it is shown."""
 
     row: str
-    anchor: str | None
+    page: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,23 +36,26 @@ class Shown:
     Attributes:
         bugs: a line for each planted bug.
         rows: those of the table.
+        cells: those that are shown.
         power: by component, how many rows have power, of how many.
     """
 
     bugs: tuple[BugLine, ...]
     rows: tuple[RowSeen, ...]
+    cells: tuple[Entry, ...]
     power: tuple[tuple[str, int, int], ...]
 
 
-def shown(selftest: Selftest, found: Iterable[Entry]) -> Shown:
+def shown(selftest: Selftest, found: Sequence[Entry]) -> Shown:
     """Join what was seen with the cells that the report shows."""
-    anchors = {
-        (entry.cell.backend.rpartition("-")[0], entry.cell.id.rpartition("@")[0]): entry.anchor
+    pages = {
+        (entry.cell.backend.rpartition("-")[0], entry.cell.id.rpartition("@")[0]): entry.page
         for entry in found
     }
     return Shown(
-        bugs=tuple(_line(bug, anchors) for bug in selftest.bugs),
+        bugs=tuple(_line(bug, pages) for bug in selftest.bugs),
         rows=ranked(selftest.rows),
+        cells=tuple(found),
         power=tuple((name, n, m) for name, (n, m) in selftest.power().items()),
     )
 
@@ -74,15 +76,10 @@ def power_word(row: RowSeen) -> str:
     return "none" if row.seconds is not None else f"none: {UNTRIED}"
 
 
-def tells(entry: Entry) -> bool:
-    """Whether a cell of a self-test is worth a place in the report: most pass, as they must."""
-    return entry.cell.outcome not in QUIET and entry.cell.directory is not None
-
-
-def _line(bug: BugSeen, anchors: dict[tuple[str, str], str]) -> BugLine:
+def _line(bug: BugSeen, pages: dict[tuple[str, str], str | None]) -> BugLine:
     return BugLine(
         bug=bug,
-        red=tuple(RedRow(row=row, anchor=anchors.get((bug.name, row))) for row in bug.red),
+        red=tuple(RedRow(row=row, page=pages.get((bug.name, row))) for row in bug.red),
         also=tuple(name for name in bug.checkers if name != bug.caught_by),
         wrong=bug.differences(),
     )

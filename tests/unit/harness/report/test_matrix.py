@@ -12,14 +12,14 @@ from tests.unit.harness.report import sample
 def test_every_cell_stands_once_in_the_matrix():
     found = entries(sample.record())
     placed = [
-        entry.anchor
+        entry.cell.id
         for group in groups(found, sample.BACKENDS)
         for scenario in group.scenarios
         for row in scenario.rows
         for column in row.columns
         for entry in column
     ]
-    assert sorted(placed) == sorted(entry.anchor for entry in found)
+    assert sorted(placed) == sorted(entry.cell.id for entry in found)
 
 
 def test_the_rows_are_grouped_by_component():
@@ -35,14 +35,24 @@ def test_a_cell_that_was_not_run_is_an_empty_column():
     assert [len(column) for column in row.columns] == [1, 1, 0]
 
 
-def test_two_cells_with_one_id_have_different_anchors():
+def test_two_cells_with_one_id_have_different_pages():
     record = replace(sample.record(), cells=(sample.fail(), sample.fail()))
-    assert len({entry.anchor for entry in entries(record)}) == 2
+    assert len({entry.page for entry in entries(record)}) == 2
 
 
-def test_an_anchor_has_no_space():
-    record = replace(sample.record(), cells=(replace(sample.fail(), id="a b\nc"),))
-    assert entries(record)[0].anchor == "a_b_c"
+def test_a_page_has_a_name_that_every_file_system_takes():
+    ids = ("a b\nc", "../../a:b", "x" * 1000)
+    record = replace(sample.record(), cells=tuple(replace(sample.fail(), id=each) for each in ids))
+    names = [entry.page for entry in entries(record)]
+    assert names[:2] == ["pages/a_b_c.html", "pages/.._.._a_b.html"]
+    assert len(str(names[2])) < 200
+
+
+def test_a_self_test_leaves_out_the_cells_that_passed():
+    found = entries(sample.selftest())
+    assert [entry.cell.id for entry in found] == [
+        "pool/partial_reset[transport=thread]@mask_lost-planted"
+    ]
 
 
 def test_the_segments_of_a_bar_fill_it():

@@ -10,10 +10,10 @@ from harness.report import read_json, write_all
 from tests.unit.harness.report import sample
 
 
-def test_four_files_are_written(tmp_path: Path):
+def test_four_files_are_written_and_the_pages(tmp_path: Path):
     write_all(sample.record(), tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["index.html", "junit.xml", "run.json", "summary.md"]
+    assert names == ["index.html", "junit.xml", "pages", "run.json", "summary.md"]
 
 
 def test_writing_again_replaces_what_was_there(tmp_path: Path):
