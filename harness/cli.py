@@ -23,6 +23,7 @@ from harness.engine.power import cover
 from harness.engine.runs import columns_of, judge_again, new_directory, run
 from harness.engine.usage import UsageError
 from harness.model.run import RunRecord
+from harness.model.selftest import Selftest
 from harness.model.standing import DIFFERS, Standing, standing
 from harness.model.verdict import Outcome
 from harness.report.console import Progressing
@@ -218,7 +219,12 @@ def replay_command(
 @click.option("--strict", is_flag=True, help="A listed cell that passes now fails the run.")
 def judge_command(directory: Path, *, strict: bool) -> int:
     """Judge a run again from its journals, and write its report anew."""
-    record = judge_again(read_json(directory / "run.json"), directory)
+    before = read_json(directory / "run.json")
+    record = judge_again(before, directory)
+    if before.selftest is not None:
+        bugs = selftest.planted([bug.name for bug in before.selftest.bugs])
+        rows = [row.row for row in before.selftest.rows]
+        return _account(selftest.account(bugs, record, rows), record, directory)
     write_all(record, directory)
     _announce(record, directory)
     return expectations.exit_code(record.cells, strict=strict)
@@ -309,6 +315,11 @@ def selftest_command(names: tuple[str, ...], reports: Path, **how: Any) -> int:
     with Progressing() as console:
         record = run(loaded, options, root, tell=console.tell, begin=console.begin, order=order)
     seen = selftest.account(bugs, record, [name for each in loaded for name in each.row_ids()])
+    return _account(seen, record, root)
+
+
+def _account(seen: Selftest, record: RunRecord, root: Path) -> int:
+    """Write and tell what planted bugs came to."""
     write_all(replace(record, selftest=seen), root)
     (root / SMOKE).write_text(selection.render(cover(seen.rows)), encoding="utf-8")
     click.echo(selftest.table(seen))

@@ -17,10 +17,16 @@ from harness.ports.clock import now_ns
 SPARE_S = 60.0  # what a cell may take beyond all the deadlines of its steps
 FORK_S = 60.0  # how long a server may take to fork a guardian
 END_S = 30.0  # how long a guardian may take to clean up
+HEAR_S = 10.0  # how long a server may take to say that a guardian has ended
 
 
 class RunningCell:
-    """Watches one cell from its start to the end of its guardian."""
+    """Watches one cell from its start to the end of its guardian.
+
+    Attributes:
+        error: why there is nothing to judge.
+        lost: its server does not say what it should have said long ago.
+    """
 
     def __init__(self, request: CellRequest, directory: Path) -> None:
         self.request = request
@@ -32,6 +38,7 @@ class RunningCell:
         self.error: str | None = None
         self.lost = False
         self._told_to_end_ns: int | None = None
+        self._ended_ns: int | None = None
         self._open: dict[int, int] = {}
         self._witness = Witness()
         self._offset = 0
@@ -48,14 +55,23 @@ class RunningCell:
             self.lost = now > self.started_ns + FORK_S * 1e9
             return False
         self._read()
-        if self._told_to_end_ns is not None:
+        if not census.is_alive(self.guardian):
+            self._ended_ns = self._ended_ns or now
+            self.lost = now > self._ended_ns + HEAR_S * 1e9
+        elif self._told_to_end_ns is not None:
             if now > self._told_to_end_ns + END_S * 1e9:
                 self.error = "the guardian did not end"
                 _signal(self.guardian, signal.SIGKILL)
+            self.lost = now > self._told_to_end_ns + (END_S + HEAR_S) * 1e9
         elif now > self._due_ns():
             self._end_hung()
             return True
         return False
+
+    @property
+    def ended(self) -> bool:
+        """Whether its guardian was seen to have ended, and so has left its account."""
+        return self._ended_ns is not None
 
     def _due_ns(self) -> int:
         """When the first of what is open has to be over, grace included."""
@@ -66,6 +82,12 @@ class RunningCell:
         if self._told_to_end_ns is None and self.guardian is not None:
             self._told_to_end_ns = now_ns()
             _signal(self.guardian, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Give the guardian no time to end anything: its driver dies with it, and there is nothing to judge."""
+        if self.guardian is not None:
+            self.error = self.error or "interrupted"
+            _signal(self.guardian, signal.SIGKILL)
 
     def finish(self) -> None:
         """Add what only the supervisor knows to what the guardian wrote."""

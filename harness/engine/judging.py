@@ -43,8 +43,8 @@ def read_history(directory: Path) -> History:
         events = tuple(read_event(seq, line) for seq, line in enumerate(lines))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         broken = directory / "guardian.txt"
-        detail = _last_line(broken) or str(error)
-        raise BrokenJournalError(f"{directory}: {type(error).__name__}: {detail}") from error
+        found = f"{directory}: {type(error).__name__}: {_last_line(broken) or str(error)}"
+        raise BrokenJournalError(_told(directory) or found) from error
     leftovers = ending.pop("leftovers", [])
     finished = any(e.kind is Kind.NOTE and e.op == "finished" for e in events)
     return History(
@@ -84,6 +84,14 @@ def read_event(seq: int, line: bytes) -> Event:
 def _last_line(path: Path) -> str:
     lines = path.read_text(errors="replace").split("\n") if path.exists() else []
     return next((line for line in reversed(lines) if line), "")
+
+
+def _told(directory: Path) -> str:
+    """What the supervisor knew of a cell that went wrong before it could leave anything."""
+    try:
+        return str(_json(directory / "ending.json").get("error") or "")
+    except (OSError, ValueError, TypeError):
+        return ""
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from harness.model.run import CellResult, Confirmation
 from harness.model.verdict import Contract, Outcome, Verdict, worst
 
 CONFIRMS = "confirms.json"  # in the directory of a run that was done to confirm another
+CUT_SHORT = "cut_short.json"  # in that of a run that an interrupt ended
 DOUBTED = "doubted.json"  # in that of a run that should have been confirmed, and was not
 
 
@@ -75,6 +76,11 @@ def mark_confirmation(directory: Path, suspect: Path) -> None:
     (directory / CONFIRMS).write_text(json.dumps(suspect.name), encoding="utf-8")
 
 
+def mark_cut_short(directory: Path) -> None:
+    """Leave word that an interrupt ended the run in `directory`: nothing can be said of it, later neither."""
+    (directory / CUT_SHORT).write_text("{}", encoding="utf-8")
+
+
 def summed_up(blank: CellResult, runs: Sequence[Run], root: Path) -> CellResult:
     """The worst run's account, with how often each outcome came."""
     outcome = worst(run.verdict.outcome for run in runs)
@@ -109,7 +115,11 @@ def judged_again(cell: CellResult, root: Path) -> CellResult:
     if cell.directory is None:
         return cell
     directories = sorted(
-        (each for each in (root / cell.directory).parent.iterdir() if each.name.isdecimal()),
+        (
+            each
+            for each in (root / cell.directory).parent.iterdir()
+            if each.name.isdecimal() and not (each / CUT_SHORT).exists()
+        ),
         key=lambda each: int(each.name),
     )
     runs = {

@@ -24,6 +24,7 @@ from harness.ports.clock import Deadline
 
 START_S = 120.0  # a cold import of a large backend on a busy machine
 END_S = 10.0
+RESTARTS_MAX = 3
 TEMPORARY_PATH_MAX = 50  # with 45 more, multiprocessing can still bind a socket there (107 bytes)
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -78,13 +79,39 @@ class Server:
         self._wanted = tuple(wanted)
         self._received = b""
         self._temporary = _temporary_directory()
-        ours, theirs = socket.socketpair()
-        self.connection = ours
-        self._process = self._start(theirs, log, path)
-        theirs.close()
+        self._log, self._path = log, path
+        self._restarts = 0
+        self.connection, self._process = self._started()
         said = self._hello(log)
         self._refuse_unknown_words(said)
         self.columns = tuple(map(self._column, self._wanted, said))
+
+    def restart(self) -> bool:
+        """Put a fresh server in the place of one that has died or does not answer; return whether there is one now.
+
+        The `connection` is another one then. It is done a few times only: what brings down every
+        server would go on for ever.
+        """
+        self._process.kill()
+        self._process.wait()
+        self.connection.close()
+        if self._restarts >= RESTARTS_MAX:
+            return False
+        self._restarts += 1
+        self._received = b""
+        try:
+            self.connection, self._process = self._started()
+            said = self._hello(self._log)
+        except UsageError:
+            return False
+        return [self._column(*each).info for each in zip(self._wanted, said, strict=True)] == [
+            column.info for column in self.columns
+        ]
+
+    def _started(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            return ours, self._start(theirs, self._log, self._path)
 
     def _refuse_unknown_words(self, said: Sequence[Mapping[str, Any]]) -> None:
         for wanted, each in zip(self._wanted, said, strict=True):
@@ -109,7 +136,7 @@ class Server:
         python = self._wanted[0].python
         adapters = [each.adapter for each in self._wanted]
         search = os.pathsep.join(p for p in (str(path), os.environ.get("PYTHONPATH", "")) if p)
-        with log.open("wb") as output:
+        with log.open("ab") as output:
             try:
                 return subprocess.Popen(
                     [

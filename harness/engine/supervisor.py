@@ -17,6 +17,7 @@ from harness.engine.outcomes import (
     Run,
     confirmed,
     mark_confirmation,
+    mark_cut_short,
     summed_up,
     suspicious,
     unconfirmed,
@@ -79,7 +80,7 @@ class Supervisor:
         budget_s: no cell is started after this.
 
     Attributes:
-        interrupted: SIGINT ended the run early.
+        interrupted: SIGINT ended the run early; a second one waits for nothing to be cleaned up.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Supervisor:
         self._suspects: deque[tuple[Job, Run]] = deque()
         self._confirming: tuple[Job, Run] | None = None
         self._dead: set[Server] = set()
+        self._hurried = False
 
     def run(self, jobs: Sequence[Job]) -> list[CellResult]:
         """Run them; results in the order of the jobs.
@@ -125,6 +127,7 @@ class Supervisor:
         return [job.result(self._root) for job in finished]
 
     def _on_interrupt(self, _: int, __: FrameType | None) -> None:
+        self._hurried = self.interrupted
         self.interrupted = True
 
     def _start_some(self) -> None:
@@ -133,6 +136,8 @@ class Supervisor:
         if self.interrupted:
             for _, cell in self._running.values():
                 cell.end()
+                if self._hurried:
+                    cell.kill()
             return
         while self._waiting and len(self._running) < self._jobs and self._confirming is None:
             self._start(self._waiting.popleft())
@@ -167,20 +172,17 @@ class Supervisor:
     def _turn(self) -> None:
         for ready, _ in self._selector.select(TICK_S if self._running else 0):
             self._hear(ready.data)
-        for key, (_, cell) in list(self._running.items()):
+        for job, cell in list(self._running.values()):
             took_long = cell.watch()
             if cell.lost:
-                self._lose(key, "the backend's server did not start the cell")
-            if took_long:
+                self._renew(job.server, "the backend's server did not answer")
+            if took_long or cell.lost:
                 break  # others may have been heard of meanwhile: listen before judging them late
 
     def _hear(self, server: Server) -> None:
         messages = server.receive()
         if messages is None:
-            self._selector.unregister(server.connection)
-            self._dead.add(server)
-            for key in [k for k, (job, _) in self._running.items() if job.server is server]:
-                self._lose(key, DIED)
+            self._renew(server, DIED)
             return
         for message in messages:
             # A cell that was given up may still start or end.
@@ -189,8 +191,21 @@ class Supervisor:
             elif message.get("ended") in self._running:
                 self._finish(message["ended"])
 
+    def _renew(self, server: Server, why: str) -> None:
+        """Give up the cells of a server that is of no use any more, and start it anew for those that wait."""
+        self._selector.unregister(server.connection)
+        for key, (job, cell) in list(self._running.items()):
+            if job.server is server:
+                self._finish(key) if cell.ended else self._lose(key, why)
+        if not self.interrupted and server.restart():
+            self._selector.register(server.connection, selectors.EVENT_READ, server)
+        else:
+            self._dead.add(server)
+
     def _lose(self, key: str, why: str) -> None:
-        self._running[key][1].error = why
+        cell = self._running[key][1]
+        cell.error = cell.error or why
+        cell.end()
         self._finish(key)
 
     def _finish(self, key: str) -> None:
@@ -201,6 +216,8 @@ class Supervisor:
         run = Run(verdict=verdict, directory=cell.directory, seconds=round(seconds, 3))
         suspect, self._confirming = self._confirming, None
         cut_short = self.interrupted and verdict.outcome is Outcome.HARNESS_ERROR
+        if cut_short:
+            mark_cut_short(cell.directory)
         if suspect is not None and cut_short:
             self._accept(job, unconfirmed(suspect[1]))
         elif suspect is not None:

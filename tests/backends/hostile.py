@@ -9,6 +9,8 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
+
 from harness.ports.pool import Batch, Floats
 from tests.backends.serial import SerialPool, backend_over
 
@@ -100,6 +102,27 @@ class KillsItsGuardian(_Hostile):
         time.sleep(HOURS)
 
 
+class StopsItsGuardian(_Hostile):
+    def strike(self) -> None:
+        os.kill(os.getppid(), signal.SIGSTOP)
+        time.sleep(HOURS)
+
+
+class _StrikesItsServer(_Hostile):
+    number: signal.Signals
+
+    def strike(self) -> None:
+        os.kill(psutil.Process(os.getppid()).ppid(), self.number)
+
+
+class KillsItsServer(_StrikesItsServer):
+    number = signal.SIGKILL
+
+
+class StopsItsServer(_StrikesItsServer):
+    number = signal.SIGSTOP
+
+
 deadlocks = backend_over(Deadlocks, "deadlocks")
 spins = backend_over(Spins, "spins")
 is_stopped = backend_over(IsStopped, "is_stopped")
@@ -111,3 +134,6 @@ leaves_grandchildren = backend_over(LeavesGrandchildren, "leaves_grandchildren")
 unlinks_its_journal = backend_over(UnlinksItsJournal, "unlinks_its_journal")
 raises = backend_over(Raises, "raises")
 kills_its_guardian = backend_over(KillsItsGuardian, "kills_its_guardian")
+stops_its_guardian = backend_over(StopsItsGuardian, "stops_its_guardian")
+kills_its_server = backend_over(KillsItsServer, "kills_its_server")
+stops_its_server = backend_over(StopsItsServer, "stops_its_server")

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
+from harness.ports.clock import Deadline, pause
 from tests.end_to_end.command import BOUND_S, ROOT, THREE_STEPS, record, write
 
 pytestmark = pytest.mark.slow
@@ -45,3 +47,33 @@ def test_a_run_that_is_interrupted_reports_what_was_done(tmp_path: Path):
     assert found["interrupted"] is True
     assert 0 < len(found["cells"]) < 4
     assert (tmp_path / "latest" / "index.html").exists()
+
+
+def test_a_second_interrupt_waits_for_no_guardian(tmp_path: Path):
+    scenario = write(tmp_path / "endless.toml", ENDLESS)
+    words = ["--backend", "tests.backends.hostile:stops_its_guardian", "--reports", str(tmp_path)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "harness", "run", str(scenario), *words],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        guardian = stopped(process.pid, Deadline.after(BOUND_S))
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            pause(0.2)  # else the two would be one
+        process.communicate(timeout=20.0)  # a guardian has 30 s to clean up
+    assert process.returncode == 130
+    assert record(tmp_path)["cells"] == []
+    assert not guardian.is_running()
+
+
+def stopped(owner: int, deadline: Deadline) -> psutil.Process:
+    """The first process below `owner` that is stopped."""
+    while not deadline.expired:
+        for each in psutil.Process(owner).children(recursive=True):
+            if each.status() == psutil.STATUS_STOPPED:
+                return each
+        pause(0.02)
+    raise AssertionError("nobody was stopped")

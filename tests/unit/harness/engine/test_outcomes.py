@@ -12,6 +12,7 @@ from harness.engine.outcomes import (
     confirmed,
     doubted,
     judged_again,
+    mark_cut_short,
     summed_up,
     unconfirmed,
 )
@@ -98,6 +99,23 @@ def test_a_doubt_is_forgotten_where_the_judges_of_today_have_none(
 ):
     cell = doubted_and_judged_again(tmp_path, monkeypatch, today)
     assert (cell.outcome, cell.reason) == (today.verdict.outcome, "reason 1")
+
+
+def test_a_run_that_an_interrupt_ended_is_not_judged_later_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    whole, ended = (tmp_path / "cells" / "a" / name for name in "12")
+    for each in (whole, ended):
+        each.mkdir(parents=True)
+    mark_cut_short(ended)
+    of = {whole: Outcome.PASS, ended: Outcome.HARNESS_ERROR}
+    monkeypatch.setattr(
+        "harness.engine.outcomes.judge_directory",
+        lambda each: Verdict(outcome=of[each], reason="", findings=()),
+    )
+    blank = sample.cell(sample.HELD, "", sample.REFERENCE, Outcome.UNKNOWN)
+    found = summed_up(blank, [replace(run(1, Outcome.PASS), directory=whole)], tmp_path)
+    assert judged_again(found, tmp_path).outcome is Outcome.PASS
 
 
 def doubted_and_judged_again(
