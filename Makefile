@@ -5,7 +5,7 @@ export OPENBLAS_NUM_THREADS := 1
 
 # sb3_subproc takes a minute more, in which it hangs: make report BACKENDS="--backend sb3_subproc".
 BACKENDS = --backend reference --backend torchrl --backend torchrl_parallel --backend torchrl_serial \
-  --backend gymnasium --backend gymnasium_sync --backend numpy_ring $(sb3)
+  --backend numpy_ring $(gymnasium) $(sb3)
 EXTRAS := torchrl,gymnasium,sb3,stacks,test,dev
 PIP_FLAGS := --quiet --disable-pip-version-check
 
@@ -16,12 +16,14 @@ export PYTHONPATH := $(CURDIR)
 # Nothing here is installed there, so entry points cannot bring the plugins.
 pytest_flags := -p xdist -p hypothesispytest -p harness.pytest_plugin
 pytest_env := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
-find_sb3 := import importlib.util; print("--backend sb3_dummy" * bool(importlib.util.find_spec("stable_baselines3")))
-sb3 = $(shell $(py) -c '$(find_sb3)')
+find := import importlib.util, sys; print(sys.argv[2] * bool(importlib.util.find_spec(sys.argv[1])))
+gymnasium = $(shell $(py) -c '$(find)' gymnasium "--backend gymnasium --backend gymnasium_sync")
+sb3 = $(shell $(py) -c '$(find)' stable_baselines3 "--backend sb3_dummy")
 else
 py := .venv/bin/python
 harness := .venv/bin/harness
 venv := .venv/.stamp
+gymnasium := --backend gymnasium --backend gymnasium_sync
 sb3 := --backend sb3_dummy
 endif
 
@@ -29,7 +31,7 @@ endif
 .NOTPARALLEL:
 
 help:  ## Show the targets.
-	@sed -n 's/^\([a-z]*\):[^#]*## /  \1: /p' Makefile
+	@sed -n 's/^\([a-z-]*\):[^#]*## /  \1: /p' Makefile
 
 setup: $(venv)  ## Make .venv with the pinned versions (or check PYTHON=...).
 ifdef PYTHON
