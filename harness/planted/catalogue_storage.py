@@ -206,5 +206,12 @@ STORAGE: tuple[PlantedBug, ...] = (
         | _rows("rows_of_another_type", writers=_WRITERS)
         | _rows("rows_with_a_missing_key", writers=_WRITERS),
     ),
+    PlantedBug(
+        name="epochs_skip_rows",
+        backend="harness.planted.storage_lives:epochs_skip_rows",
+        text="Rows that were drawn together with a slot that a dead writer lost are left out of their epoch.",
+        caught_by="no_loss_no_dup",
+        rows=_rows("epochs_over_lost_rows", medium=_MEDIA),
+    ),
 )
 """In the order of their scenarios."""

@@ -62,6 +62,14 @@ class _ReadsUnderALock(SharedReplayBuffer):
             return super()._read(batch_size)
 
 
+class _DropsBatches(SharedReplayBuffer):
+    """Draws anew where a slot that was drawn has no row: what was drawn with it has had its turn."""
+
+    def _drawn(self, view: View, batch_size: int) -> tuple[Any, dict[str, Any]] | None:
+        index, info = self._sampler.sample(view, batch_size)
+        return (index, info) if view.closed(view.rows_of(index)) is None else None
+
+
 def _lenient(layout: Layout, data: Any, lead: tuple[int, ...]) -> list[torch.Tensor]:
     """What fits of a batch, and zeros for the rest."""
     found = []
@@ -83,4 +91,5 @@ rows_kept_when_emptied = planted("rows_kept_when_emptied", wrong=_KeepsRows)
 trajectories_joined = planted("trajectories_joined", wrong=_OneTrajectory)
 reopened_at_its_beginning = planted("reopened_at_its_beginning", make_storage=_BeginsAnew)
 reader_takes_its_lock_along = planted("reader_takes_its_lock_along", make_buffer=_ReadsUnderALock)
+epochs_skip_rows = planted("epochs_skip_rows", make_buffer=_DropsBatches)
 anything_taken = planted("anything_taken", make_storage=_TakesAnything)

@@ -15,6 +15,7 @@ from torchrl.data import (
     TensorDictReplayBuffer,
 )
 
+from reference_impl.storage import epochs
 from reference_impl.storage.entered import Entered
 from reference_impl.storage.errors import RingBusy
 from reference_impl.storage.storage import SharedStorage
@@ -101,6 +102,8 @@ class _SharedBuffer(ReplayBuffer):  # type: ignore[misc, unused-ignore]  # torch
                 deadline.pause(_PAUSE_S)  # all there is is being written
                 continue
             self._enter_others(view)
+            once = epochs.draws_rows_once(self._sampler)
+            before = self._sampler.state_dict() if once else None
             drawn = self._drawn(view, batch_size)
             if drawn is not None:
                 index, info = drawn
@@ -109,6 +112,8 @@ class _SharedBuffer(ReplayBuffer):  # type: ignore[misc, unused-ignore]  # torch
                 if not view.moved:
                     self._guard = min(self._guard, 4 * claimed)
                     return index, info, self._handed_out(data)
+                if once:  # what was drawn in vain has not had its turn
+                    self._sampler.load_state_dict(before)
                 self._guard = min(max(2 * self._guard, 2 * claimed), view.ring.capacity // 2)
             else:
                 self._guard //= 2  # it may be what leaves nothing to be drawn
@@ -138,6 +143,8 @@ class _SharedBuffer(ReplayBuffer):  # type: ignore[misc, unused-ignore]  # torch
 
     def _drawn(self, view: View, batch_size: int) -> tuple[Any, dict[str, Any]] | None:
         """Return indices of rows that can be read, and what the sampler says of them, or None."""
+        if epochs.draws_rows_once(self._sampler):
+            return epochs.draw(self._sampler, view, batch_size)
         index, info = self._sampler.sample(view, batch_size)
         closed = view.closed(view.rows_of(index))
         by_row = isinstance(self._sampler, PrioritizedSampler) and not isinstance(

@@ -35,6 +35,7 @@ class View:
         guard: how many of the rows that would be written over next are not drawn.
 
     Attributes:
+        each: how many elements a row is.
         ring: the moment.
         moved: whether something that was read was written over meanwhile.
     """
@@ -47,7 +48,7 @@ class View:
         self._shared = shared
         self._layout: Layout = layout
         self._columns: Columns = columns
-        self._each = max(math.prod(layout.inner), 1)
+        self.each = max(math.prod(layout.inner), 1)
         self.ring: Ring = shared.moment()
         self.moved = False
         floor = max(self.ring.low, self.ring.head + guard - self.ring.capacity)
@@ -60,7 +61,7 @@ class View:
         return getattr(self._of, name)
 
     def __len__(self) -> int:
-        return self.ring.span * self._each if self.ring.readable else 0
+        return self.ring.span * self.each if self.ring.readable else 0
 
     def __getitem__(self, index: Any) -> Any:
         return _Rows(self) if index == slice(None) else self.get(index)
@@ -90,7 +91,7 @@ class View:
             out: what this returned before for as many; it is written over and returned.
         """
         rows = self.rows_of(index)
-        data = self._columns.read(self._elements(index), out)
+        data = self._columns.read(self.elements_of(index), out)
         self._note(rows)
         return data
 
@@ -107,6 +108,20 @@ class View:
     def rows_of(self, index: torch.Tensor | tuple[torch.Tensor, ...]) -> torch.Tensor:
         """Return the first of each index."""
         return index[0] if isinstance(index, tuple) else index
+
+    def elements_of(self, index: torch.Tensor | tuple[torch.Tensor, ...]) -> torch.Tensor:
+        """Return where indices lie, counted over all dimensions; int64 [n]."""
+        if not isinstance(index, tuple):
+            return index
+        elements = index[0]
+        for size, each in zip(self._layout.inner, index[1:], strict=True):
+            elements = elements * size + each
+        return elements
+
+    @property
+    def closed_rows(self) -> int:
+        """How many of the slots that were ever written are not to be drawn, or more."""
+        return sum(rows for _, rows in self._closed)
 
     def closed(self, rows: torch.Tensor) -> torch.Tensor | None:
         """Return which of these slots are not to be drawn, bool [n]; None: there are none."""
@@ -170,14 +185,6 @@ class View:
 
     def _random(self, below: int, number: int) -> torch.Tensor:
         return torch.randint(0, below, (number,), generator=self._of._rng)  # noqa: SLF001 - torchrl's place for it
-
-    def _elements(self, index: torch.Tensor | tuple[torch.Tensor, ...]) -> torch.Tensor:
-        if not isinstance(index, tuple):
-            return index
-        elements = index[0]
-        for size, each in zip(self._layout.inner, index[1:], strict=True):
-            elements = elements * size + each
-        return elements
 
     def _positions(self, rows: torch.Tensor) -> torch.Tensor:
         last = self.ring.head - 1

@@ -47,6 +47,7 @@ TORCHRL_ALLOWED = {
         "RandomSampler",
         "ReplayBuffer",
         "Sampler",
+        "SamplerWithoutReplacement",
         "SliceSampler",
         "Stacked",
         "StackedComposite",

@@ -8,6 +8,7 @@ from tensordict import TensorDict
 from torchrl.data import (
     LazyTensorStorage,
     PrioritizedSampler,
+    RandomSampler,
     ReplayBuffer,
     SamplerWithoutReplacement,
     SliceSampler,
@@ -285,7 +286,7 @@ def test_it_does_not_wait_for_ever_for_rows_that_stay():
         buffer.sample()
 
 
-class Stubborn(SamplerWithoutReplacement):
+class Stubborn(RandomSampler):
     """Draws slot 0."""
 
     def sample(self, _, batch_size):
