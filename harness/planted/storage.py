@@ -18,6 +18,7 @@ from harness.adapters._reference_storage import CAPABILITIES, storage_port_of
 from harness.adapters.reference import backend
 from harness.ports.backend import Backend
 from harness.ports.storage import StoragePort
+from reference_impl.core.clock import Deadline
 from reference_impl.storage import SharedReplayBuffer, SharedStorage, storage
 from reference_impl.storage.owners import alive, me
 from reference_impl.storage.ring import Claim, Ring
@@ -70,23 +71,25 @@ class _Unmarked(View):
 class _Unpublished(SharedRing):
     """Says what it has claimed once it is written: until then it is another's, too."""
 
-    def claim(self, rows: int, begun: list[Claim] | None = None) -> Claim:
+    def claim(
+        self, rows: int, begun: list[Claim] | None = None, deadline: Deadline | None = None
+    ) -> Claim:
         """Look where the next rows go."""
         del begun  # nothing is in flight
-        deadline = self.deadline()
+        deadline = deadline or self.deadline()
         ring = self.moment()
         if not self._has_room(ring, rows):
             self._make_room(min(ring.head + rows, ring.capacity), deadline)
         return self._header.ring().claim(me(), rows)[1]
 
-    def commit(self, claim: Claim) -> None:
+    def commit(self, claim: Claim, deadline: Deadline | None = None) -> None:
         """Claim and commit."""
 
         def change(ring: Ring) -> Ring:
             ring, mine = ring.claim(me(), claim.rows)
             return ring.commit(mine.start)
 
-        self._change(change)
+        self._change(change, deadline)
 
 
 class _Uncut(View):
@@ -160,7 +163,8 @@ class _WithoutOldest(SharedStorage):
         super().loads(path)
         ring = self.shared.moment()
         if ring.span:
-            self.shared.replace(lambda now: now.cut(max(1, now.span - 1)))
+            left = max(1, ring.span - 1)
+            self.shared.replace(lambda now: now.without_slots(left, now.capacity - left))
 
 
 length_before_write = planted("length_before_write", make_storage=_CountsClaims)

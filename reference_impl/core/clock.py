@@ -74,5 +74,9 @@ class Deadline:
             return self
         return self if self.at <= other.at else other
 
+    def later(self, other: Deadline) -> Deadline:
+        """Return whichever of the two comes last; both must be measured with one clock."""
+        return other if self.sooner(other) is self else self
+
 
 NEVER: Final = Deadline(None)

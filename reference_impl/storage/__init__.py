@@ -11,7 +11,7 @@
 - `SharedWriter(without=())`: claims, writes, commits; for torchrl's own buffers too, together with a `collate_fn`.
 - `SharedReplayBuffer`, `SharedTensorDictReplayBuffer`: `storage=`, `reuse_samples=False`, and torchrl's arguments.
 - Errors: `RowsMismatch` (nothing was written), `NoRoom` (disk or memory full), `RowsLost` (no such row), `RingBusy`
-  (who has to come first did not, within `patience_s`; it is named), `NotAStorage`.
+  (who has to come first did not, within `patience_s`, which is of the whole call; it is named), `NotAStorage`.
 
 A batch is written whole or not at all. What a writer that died had claimed is lost: its slots hold
 nothing, are not drawn, and are written again when the ring comes round; who comes by next, at most every

@@ -7,26 +7,23 @@ been copied: oldest rows are copied first, so that these are few.
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from reference_impl.storage import replacing
 from reference_impl.storage.errors import NotAStorage, RowsMismatch
 from reference_impl.storage.layout import entries_of, from_json, to_json
-from reference_impl.storage.places import HEADER_FILE
 from reference_impl.storage.ring import Ring
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tensordict import TensorDictBase
 
     from reference_impl.storage.layout import Layout
     from reference_impl.storage.ring import Claim
-    from reference_impl.storage.shared_ring import SharedRing
     from reference_impl.storage.storage import SharedStorage
     from reference_impl.storage.view import View
 
@@ -34,43 +31,51 @@ _CHUNK_BYTES: Final = 1 << 24
 
 
 def dump(storage: SharedStorage, path: str) -> None:
-    """Write what there is to a directory, which is replaced once all of it is there.
+    """Write what there is to a directory; a dump that is there can be loaded until the new one can.
+
+    That holds whoever is killed, and when. Other files in the directory stay.
 
     Raises:
         NoRoom: the disk is full; what was in the directory before is still there.
+        NotAStorage: something else is there, under the name of a file of a dump.
+        ValueError: it is where the storage itself lies, which `flush` keeps.
     """
-    path = str(Path(path))  # without a slash at its end: what is made lies beside it, not in it
-    making = Path(f"{path}.making-{os.getpid()}")
-    shutil.rmtree(making, ignore_errors=True)
-    try:
-        copy = type(storage)(storage.max_size, ndim=storage.ndim, path=making)
+    folder = Path(path).absolute()
+    if storage.shared.lies_in(folder):
+        raise ValueError(f"the storage itself lies in {folder}: it can be no dump of itself")
+    with replacing.making(folder, storage.shared.deadline()) as made:
+        copy = type(storage)(storage.max_size, ndim=storage.ndim, path=made)
         if (layout := storage.shared.layout) is not None:
             view = storage.view()
-            _fill(copy.shared, layout, view.ring, _runs(view, layout))
+            _fill(copy, layout, view.ring, _runs(view, layout))
         copy.flush()
-        shutil.rmtree(path, ignore_errors=True)
-        making.rename(path)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
 
 
 def load(storage: SharedStorage, path: str) -> None:
     """Replace what there is by a dump; rows go to the slots that they had.
 
     Others find no rows while it goes on. It waits for the claims in flight, and later ones wait for it.
+    The dump is looked at before anything is dropped, all of its rows are read once more than needed, and nothing
+    has changed if this raises: but for an interrupt, or memory that is short, while rows are
+    copied. Then those that were not yet written over are there, and the others are lost. If the process
+    is killed meanwhile, all are.
 
     Raises:
-        NotAStorage: the directory holds no dump.
+        NotAStorage: the directory holds no dump, or a part of it is missing.
         RowsMismatch: it is of another capacity, or of other rows.
-        NoRoom, RingBusy: there is no room for it, or others did not make way; nothing was changed.
+        NoRoom, RingBusy: there is no room for it, or others did not make way.
+        OSError: the disk does not give it back.
+        ValueError: it is where the storage itself lies.
     """
-    if not (Path(path) / HEADER_FILE).is_file():
-        raise NotAStorage(f"{path} holds no dump of a storage")
-    kept = type(storage)(storage.max_size, ndim=storage.ndim, path=path)
+    folder = Path(path).absolute()
+    if storage.shared.lies_in(folder):
+        raise ValueError(f"the storage itself lies in {folder}: it can be no dump of itself")
+    replacing.check(folder)
+    kept = type(storage)(storage.max_size, ndim=storage.ndim, path=folder)
     if (layout := kept.shared.layout) is None:
         return storage.shared.empty(count=True)
     view = kept.view()
-    return _fill(storage.shared, layout, view.ring, _runs(view, layout))
+    return _fill(storage, layout, view.ring, _runs(view, layout))
 
 
 def state_of(storage: SharedStorage) -> dict[str, Any]:
@@ -91,41 +96,70 @@ def state_of(storage: SharedStorage) -> dict[str, Any]:
 
 
 def restore(storage: SharedStorage, state: dict[str, Any]) -> None:
-    """Replace what there is by what `state_of` returned, as `load` does."""
+    """Replace what there is by what `state_of` returned, as `load` does.
+
+    Raises:
+        NotAStorage: it is something else.
+        RowsMismatch, NoRoom, RingBusy: as by `load`.
+    """
+    if "form" not in state:
+        raise NotAStorage(f"the state of a storage has a form, got {sorted(map(str, state))}")
     if state["form"] is None:
         return storage.shared.empty(count=True)
     layout = from_json(state["form"])
+    storage.check(layout)
     ring = Ring(
         capacity=layout.rows, head=state["head"], base=state["base"], written=state["written"]
     )
     starts = [start for start, _ in state["runs"]]
-    rows = state["rows"].split([rows for _, rows in state["runs"]]) if starts else ()
-    return _fill(storage.shared, layout, ring, zip(starts, rows, strict=True))
+    numbers = [number for _, number in state["runs"]]
+    rows = state["rows"]
+    if starts:
+        entries_of(layout, rows, (sum(numbers),))
+    _check_runs(ring, state["runs"])
+    parts = rows.split(numbers) if starts else ()
+    return _fill(storage, layout, ring, zip(starts, parts, strict=True))
+
+
+def _check_runs(ring: Ring, runs: Sequence[tuple[int, int]]) -> None:
+    at = ring.low
+    for start, number in (*runs, (ring.head, 0)):
+        if start < at or number < 0:
+            raise NotAStorage(f"no storage has the rows {list(runs)} of {ring.low} to {ring.head}")
+        at = start + number
 
 
 def _fill(
-    shared: SharedRing, layout: Layout, ring: Ring, runs: Iterable[tuple[int, TensorDictBase]]
+    storage: SharedStorage, layout: Layout, ring: Ring, runs: Iterable[tuple[int, TensorDictBase]]
 ) -> None:
-    """Replace what is in `shared` by rows of another ring, each run at its position."""
-    shared.settle(layout)
+    """Replace what is in a storage by rows of another ring, each run at its position, oldest first."""
+    shared = storage.shared
+    deadline = shared.deadline()
+    shared.settle(layout, deadline)
     columns = shared.columns
     assert columns is not None
     if shared.layout != layout:
         raise RowsMismatch(f"the rows, or their number, are others: {layout}, not {shared.layout}")
     begun: list[Claim] = []
-    kept = []
+    before: list[Ring] = []
+    kept: list[tuple[int, int]] = []
+    reached = ring.low  # the slots from there on to this are written over, or about to be
     try:
-        shared.claim(
-            layout.rows, begun
-        )  # before anything is dropped: there may be no room, or others in the way
-        shared.empty(count=True)
+        # Before anything is dropped: there may be no room, or others in the way.
+        shared.claim_all(begun, before, deadline)
         for start, rows in runs:
             entries = entries_of(layout, rows, (len(rows),))
+            reached = start + len(rows)
             columns.write(start % layout.rows, entries, 0)
-            kept.append((start, start + len(rows)))
-        shared.replace(lambda now: now.taking(ring, kept))
+            kept.append((start, reached))
+        shared.replace(lambda now: now.taking(ring, kept), deadline)
     except BaseException:
-        shared.give_up(begun)
+        try:
+            if begun:
+                left = before[-1].without_slots(ring.low % layout.rows, reached - ring.low)
+                shared.put_back(begun[-1], left)
+        finally:
+            shared.give_up(begun)
         raise
 
 

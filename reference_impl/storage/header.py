@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     import torch
 
 _MAGIC: Final = 0x52494E4731  # of this form of header
-_VERSION, _CAPACITY, _FORM_BYTES, _ROOM = 1, 2, 3, 4
+_VERSION, _CAPACITY, _FORM_BYTES, _ROOM, _ROWS_FILE = 1, 2, 3, 4, 5
 _BANKS: Final = 8
 _BANK: Final = 5 + 4 * CLAIMS_MAX
 _FORM: Final = 8 * (_BANKS + 2 * _BANK)
 FORM_BYTES_MAX: Final = 1 << 16
 SIZE: Final = _FORM + FORM_BYTES_MAX
 """Bytes of a header."""
+ROWS_FILE_AT: Final = 8 * _ROWS_FILE
+"""The byte at which it says, in 8 of them, which file has its rows: whoever opens them asks the file."""
 
 
 class Header:

@@ -21,6 +21,7 @@ from reference_impl.storage.errors import RingBusy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from reference_impl.core.clock import Deadline
 
@@ -121,6 +122,21 @@ class ProcessLock:
         asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
         told = struct.unpack(_FLOCK, fcntl.fcntl(self._fd, fcntl.F_GETLK, asked))
         return int(told[4])
+
+
+@contextlib.contextmanager
+def looked_at(file: Path) -> Iterator[int]:
+    """Give a descriptor of a file that others in this process may have the lock of; they keep it."""
+    fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        close_beside(fd, functools.partial(os.close, fd))
+
+
+def close_beside(fd: int, close: Callable[[], None]) -> None:
+    """Close a descriptor of a file, by this call, whose lock others in this process may hold: they keep it."""
+    ProcessLock(fd).closing()(close)
 
 
 def _close(key: tuple[int, int], close: Callable[[], None]) -> None:

@@ -1,5 +1,8 @@
 """Where a storage lies: memory without a name, or two files of a directory.
 
+Which file has the rows the header says, so that one storage takes the place of another by one rename, that
+of its header (`replacing.py`).
+
 Both begin with a header of known size and without rows; the rows' memory gets its size once a row is known,
 and is asked of the system bit by bit as the ring first grows, so that a full disk is an error of the
 call that needs more, and not a signal that ends whoever touches the memory.
@@ -10,12 +13,14 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reference_impl.core.arena import Arena
 from reference_impl.storage import header
 from reference_impl.storage.errors import NoRoom, NotAStorage
+from reference_impl.storage.lock import close_beside
 
 if TYPE_CHECKING:
     from reference_impl.storage.layout import Layout
@@ -38,6 +43,16 @@ class Place:
         """Close this process's descriptors."""
         self.head.release()
         self.data.release()
+
+    def flush(self) -> None:
+        """Have the disk hold what is in the files; of memory without a name nothing has to be done."""
+        if self.path is not None:
+            os.fsync(self.data.fileno())
+            os.fsync(self.head.fileno())
+
+    def lies_in(self, folder: Path) -> bool:
+        """Return whether its files are those of this directory."""
+        return is_still(self.head.fileno(), folder / HEADER_FILE)
 
     def settle(self, layout: Layout) -> None:
         """Give the rows' memory its size, not yet filled.
@@ -106,15 +121,43 @@ def in_directory(path: str) -> Place:
     """
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
-    head = Arena(_opened(folder / HEADER_FILE))
+    while True:
+        head = Arena(_opened(folder / HEADER_FILE, os.O_CREAT))
+        try:
+            check_size(folder / HEADER_FILE, os.fstat(head.fileno()).st_size)
+            _filled(head.fileno(), 0, header.SIZE, path)
+            data = _rows_of(head.fileno(), folder)
+        except BaseException:
+            close_beside(head.fileno(), head.release)
+            raise
+        if data is not None:
+            return Place(head, data, path)
+        close_beside(head.fileno(), head.release)
+
+
+def rows_file(fd: int) -> str:
+    """Return the name of the file that has the rows of this header."""
+    number = int.from_bytes(os.pread(fd, 8, header.ROWS_FILE_AT), sys.byteorder)
+    return f"{DATA_FILE}-{number:x}" if number else DATA_FILE
+
+
+def is_still(fd: int, file: Path) -> bool:
+    """Return whether this name is still that of the file that was opened by it."""
     try:
-        _check_size(folder / HEADER_FILE, os.fstat(head.fileno()).st_size)
-        _filled(head.fileno(), 0, header.SIZE, path)
-        data = Arena(_opened(folder / DATA_FILE))
-    except BaseException:
-        head.release()
-        raise
-    return Place(head, data, path)
+        return os.path.samestat(os.fstat(fd), file.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _rows_of(fd: int, folder: Path) -> Arena | None:
+    """Return the rows' file of a header; None: the header was replaced meanwhile, and its rows are gone."""
+    name = rows_file(fd)
+    try:
+        return Arena(_opened(folder / name))
+    except FileNotFoundError:
+        if not is_still(fd, folder / HEADER_FILE):
+            return None
+        return Arena(_opened(folder / name, os.O_CREAT))
 
 
 def data_size(place: Place) -> int:
@@ -122,11 +165,12 @@ def data_size(place: Place) -> int:
     return os.fstat(place.data.fileno()).st_size
 
 
-def _opened(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+def _opened(path: Path, flags: int = 0) -> int:
+    return os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o644)
 
 
-def _check_size(file: Path, size: int) -> None:
+def check_size(file: Path, size: int) -> None:
+    """Raise NotAStorage if a header cannot have this size."""
     if size not in (0, header.SIZE):
         raise NotAStorage(f"{file} is no header of a storage: it has {size} bytes")
 

@@ -213,17 +213,15 @@ class Ring:
             claims=_lost_but(low, head, [(start + shift, stop + shift) for start, stop in kept]),
         )
 
-    def cut(self, slots: int) -> Ring:
-        """Return the ring whose slots from this number on hold nothing; what is in flight is lost, too."""
-        kept = []
-        for start, stop in self.whole:
-            turn = (
-                -(-start // self.capacity) * self.capacity
-            )  # where it comes to slot 0, at most once
-            for first, last in ((start, min(stop, turn)), (max(start, turn), stop)):
-                end = first - first % self.capacity + slots
-                if first < min(last, end):
-                    kept.append((first, min(last, end)))
+    def without_slots(self, first: int, number: int) -> Ring:
+        """Return the ring in which so many slots from this one on hold nothing; what is in flight is lost, too.
+
+        It may go over the ring's end, and be all of it.
+        """
+        at = self.low + (first - self.low) % self.capacity
+        kept = self.whole
+        for start in (at - self.capacity, at):  # where positions come to these slots
+            kept = _outside(kept, start, start + number)
         ring = replace(self, claims=_lost_but(self.low, self.head, kept))
         return replace(ring, lost=self.lost + self.readable - ring.readable)
 
@@ -266,3 +264,9 @@ def _lost_but(low: int, head: int, kept: Iterable[tuple[int, int]]) -> tuple[Cla
             claims.append(Claim(start=start, rows=first - start, owner=None))
         start = last
     return tuple(claims)
+
+
+def _outside(runs: Iterable[tuple[int, int]], start: int, stop: int) -> tuple[tuple[int, int], ...]:
+    """Return what of these runs is not between two positions."""
+    parts = [part for a, b in runs for part in ((a, min(b, start)), (max(a, stop), b))]
+    return tuple((a, b) for a, b in parts if a < b)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import weakref
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from reference_impl.core.clock import MONOTONIC, Deadline
@@ -24,6 +24,7 @@ from reference_impl.storage.ring import CLAIMS_MAX, Claim, NotClaimed, Ring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from pathlib import Path
 
     from reference_impl.core.clock import Clock
     from reference_impl.storage.places import Place
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 LOOK_S: Final = 0.05
 """How long a dead writer may stay unnoticed while others come by."""
 _PAUSE_S: Final = 0.0005  # between looks at claims in the way: writing one takes about that
+_LAST_S: Final = (
+    1.0  # for the lock, held for some 10 us, by whose want rows that are written would be lost
+)
 _log: Final = logging.getLogger("reference_impl.storage")
 
 
@@ -39,7 +43,7 @@ class SharedRing:
 
     Args:
         place: where it lies; released with this object.
-        patience_s: the bound of each thing that it waits for.
+        patience_s: the bound of what a call waits for that is given no deadline.
         clock: what the bound is measured with.
     """
 
@@ -80,13 +84,13 @@ class SharedRing:
         """Return when what begins now has to have ended."""
         return Deadline.after(self._patience_s, self._clock)
 
-    def settle(self, layout: Layout) -> None:
+    def settle(self, layout: Layout, deadline: Deadline | None = None) -> None:
         """Say what rows look like, unless somebody has: then nothing changes.
 
         Raises:
             NoRoom, RingBusy.
         """
-        with self._lock.held(self.deadline()):
+        with self._lock.held(deadline or self.deadline()):
             if self._header.form() is None:
                 self._place.settle(layout)
                 self._header.settle(to_json(layout), Ring(capacity=layout.rows))
@@ -102,7 +106,9 @@ class SharedRing:
         """Return the ring as it is, and ask for nobody's life; never waits."""
         return self._header.ring()
 
-    def claim(self, rows: int, begun: list[Claim] | None = None) -> Claim:
+    def claim(
+        self, rows: int, begun: list[Claim] | None = None, deadline: Deadline | None = None
+    ) -> Claim:
         """Return a claim of the next rows, for which there is memory.
 
         `begun` gets it before anybody else can see it: whoever fails from there on has to `give_up`.
@@ -111,7 +117,89 @@ class SharedRing:
             NoRoom: nothing was claimed.
             RingBusy: others claim what this would write over, and did not commit it in time.
         """
-        deadline = self.deadline()
+        return self._claimed(rows, [] if begun is None else begun, deadline, [])
+
+    def claim_all(self, begun: list[Claim], before: list[Ring], deadline: Deadline) -> Claim:
+        """Return a claim of all slots; `before` gets the ring as it was then, and `begun` the claim, as by `claim`.
+
+        Raises:
+            NoRoom, RingBusy: as by `claim`.
+        """
+        layout = self.layout
+        assert layout is not None
+        return self._claimed(layout.rows, begun, deadline, before)
+
+    def commit(self, claim: Claim, deadline: Deadline | None = None) -> None:
+        """Let readers have what was claimed; it waits for the lock a second at least.
+
+        Raises:
+            NotClaimed: it is not in flight.
+            RingBusy.
+        """
+        self._change(lambda ring: ring.commit(claim.start), deadline)
+
+    def lose(self, claim: Claim) -> None:
+        """Give up what was claimed.
+
+        Raises:
+            NotClaimed: it is not in flight.
+            RingBusy.
+        """
+        self._change(lambda ring: ring.lose(claim.start))
+
+    def give_up(self, begun: Collection[Claim]) -> None:
+        """Lose what of these is in flight: within a second, or as soon as the ring can be had."""
+        self._owed += begun
+        if not self._owed:
+            return
+        with contextlib.suppress(RingBusy), self._lock.held(self._last()):
+            self._pay()
+
+    def put_back(self, claim: Claim, before: Ring) -> None:
+        """Have rows there again that a claim of all slots took away, unless they were emptied meanwhile.
+
+        Raises:
+            RingBusy: then they are still away.
+        """
+
+        def change(now: Ring) -> Ring:
+            if claim not in now.claims:
+                return now
+            if now.head != claim.stop:  # emptied
+                return now.lose(claim.start)
+            return replace(now.taking(before, before.whole), lost=before.lost)
+
+        self._change(change, self._last())
+
+    def empty(self, *, count: bool) -> None:
+        """Drop all rows; `count`: and the count of what was written.
+
+        Raises:
+            RingBusy.
+        """
+        if self.layout is not None:
+            self._change(lambda ring: ring.emptied(count=count))
+
+    def flush(self) -> None:
+        """Have the disk hold all that is committed."""
+        self._place.flush()
+
+    def lies_in(self, path: Path) -> bool:
+        """Return whether its files are those of this directory."""
+        return self._place.lies_in(path)
+
+    def replace(self, change: Callable[[Ring], Ring], deadline: Deadline | None = None) -> None:
+        """Switch to another ring; it waits for the lock as `commit` does.
+
+        Raises:
+            RingBusy.
+        """
+        self._change(change, deadline)
+
+    def _claimed(
+        self, rows: int, begun: list[Claim], deadline: Deadline | None, before: list[Ring]
+    ) -> Claim:
+        deadline = deadline or self.deadline()
         owner = me()
         while True:
             ring = self.moment()
@@ -124,9 +212,9 @@ class SharedRing:
                     continue
                 in_the_way = ring.in_the_way(rows)
                 if not in_the_way and len(ring.claims) < CLAIMS_MAX:
+                    before.append(ring)
                     ring, claim = ring.claim(owner, rows)
-                    if begun is not None:
-                        begun.append(claim)
+                    begun.append(claim)
                     self._header.publish(ring)
                     return claim
             except BaseException:
@@ -136,55 +224,6 @@ class SharedRing:
             finally:
                 self._lock.give_back()
             self._wait(ring, in_the_way, deadline)
-
-    def commit(self, claim: Claim) -> None:
-        """Let readers have what was claimed.
-
-        Raises:
-            NotClaimed: it is not in flight.
-            RingBusy.
-        """
-        self._change(lambda ring: ring.commit(claim.start))
-
-    def lose(self, claim: Claim) -> None:
-        """Give up what was claimed.
-
-        Raises:
-            NotClaimed: it is not in flight.
-            RingBusy.
-        """
-        self._change(lambda ring: ring.lose(claim.start))
-
-    def give_up(self, begun: Collection[Claim]) -> None:
-        """Lose what of these is in flight: now, or as soon as the ring can be had."""
-        self._owed += begun
-        if not self._owed:
-            return
-        with contextlib.suppress(RingBusy), self._lock.held(self.deadline()):
-            self._pay()
-
-    def empty(self, *, count: bool) -> None:
-        """Drop all rows; `count`: and the count of what was written.
-
-        Raises:
-            RingBusy.
-        """
-        if self.layout is not None:
-            self._change(lambda ring: ring.emptied(count=count))
-
-    def flush(self) -> None:
-        """Have the disk hold all that is committed; of memory without a name nothing has to be done."""
-        if self._place.path is not None:
-            os.fsync(self._place.data.fileno())
-            os.fsync(self._place.head.fileno())
-
-    def replace(self, change: Callable[[Ring], Ring]) -> None:
-        """Switch to another ring.
-
-        Raises:
-            RingBusy.
-        """
-        self._change(change)
 
     def _begin(self) -> None:
         if self._header.is_one:
@@ -215,14 +254,17 @@ class SharedRing:
             self._place.settle(layout)
             self._header.room = min(self._header.room, left)
             ring = self._header.ring()
-            self._header.publish(ring.cut(left))
+            self._header.publish(ring.without_slots(left, layout.rows - left))
             lost = self._header.ring().lost - ring.lost
         _log.warning(
             "%d rows were lost: the file in %s ended at byte %d", lost, self._place.path, size
         )
 
-    def _change(self, change: Callable[[Ring], Ring]) -> None:
-        self._lock.take(self.deadline())
+    def _last(self) -> Deadline:
+        return Deadline.after(_LAST_S, self._clock)
+
+    def _change(self, change: Callable[[Ring], Ring], deadline: Deadline | None = None) -> None:
+        self._lock.take((deadline or self.deadline()).later(self._last()))
         try:
             self._header.publish(change(self._header.ring()))
         finally:

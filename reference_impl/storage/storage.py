@@ -38,8 +38,8 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
         ndim: how many of a batch's dimensions are the storage's; the first is the ring's.
         path: a directory: the rows lie in files there, and are found there by whoever opens it
             again; None: in memory without a name.
-        patience_s: the bound of each thing that a call waits for: a write waits for its slots, then
-            for its commit.
+        patience_s: the bound of what a call waits for, in all. A write whose rows are in place by then
+            waits a second more, at most, for the lock that its commit needs, rather than lose them.
 
     Attributes:
         patience_s: as given.
@@ -67,7 +67,7 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
         place = anonymous() if path is None else in_directory(str(path))
         self.shared = SharedRing(place, patience_s)
         if (layout := self.shared.layout) is not None:
-            self._check_reopened(layout)
+            self.check(layout)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_rng": None}
@@ -125,17 +125,18 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
         rows = len(data)
         if not rows:
             raise RowsMismatch("a batch without rows")
+        deadline = self.shared.deadline()
         if self.shared.layout is None:
-            self.shared.settle(layout_of(data[0], self._asked, self.ndim))
+            self.shared.settle(layout_of(data[0], self._asked, self.ndim), deadline)
         layout, columns = self.shared.layout, self.shared.columns
         assert layout is not None
         assert columns is not None
         entries = entries_of(layout, data, (rows,))
         begun: list[Claim] = []
         try:
-            claim = self.shared.claim(rows, begun)
+            claim = self.shared.claim(rows, begun, deadline)
             columns.write(claim.start % layout.rows, entries, rows - claim.rows)
-            self.shared.commit(claim)
+            self.shared.commit(claim, deadline)
         except BaseException:
             self.shared.give_up(begun)
             raise
@@ -305,7 +306,12 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
             return slots.nonzero()[:, 0]
         return slots.to(torch.int64).reshape(-1)
 
-    def _check_reopened(self, layout: Layout) -> None:
+    def check(self, layout: Layout) -> None:
+        """See whether it is of the capacity and the dimensions that were asked for.
+
+        Raises:
+            RowsMismatch.
+        """
         rows = -(self._asked // -max(math.prod(layout.inner), 1))
         if rows != layout.rows or len(layout.inner) != self.ndim - 1:
             raise RowsMismatch(

@@ -52,6 +52,14 @@ def test_the_sooner_of_two_is_kept(clock):
         assert one.sooner(other) is soon
 
 
+def test_the_later_of_two_is_kept(clock):
+    soon, late, never = (Deadline.after(s, clock) for s in (1.0, 2.0, None))
+    for one, other in ((soon, late), (late, soon), (never, late), (late, never)):
+        assert one.later(other) is not soon
+        assert one.later(other) in (late, never)
+    assert late.later(never) is never.later(late) is never
+
+
 @pytest.mark.parametrize("seconds", [-1.0, float("nan")])
 def test_a_time_that_is_no_time_is_refused(seconds):
     with pytest.raises(ValueError, match="seconds"):

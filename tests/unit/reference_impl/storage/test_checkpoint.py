@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+
 import pytest
 
 from reference_impl.core.clock import Deadline
@@ -15,8 +19,11 @@ from reference_impl.storage import (
     SharedStorage,
     SharedTensorDictReplayBuffer,
     checkpoint,
+    places,
+    replacing,
 )
 from tests.unit.reference_impl.storage.rows import rows, stamps
+from tests.unit.reference_impl.storage.test_lock import others_find_it_held
 
 
 def filled(capacity: int, *batches: int, **options) -> SharedStorage:
@@ -72,6 +79,7 @@ def test_a_dump_replaces_the_one_before_and_leaves_no_other_file(tmp_path):
     for number in (2, 4):
         filled(5, number).dumps(tmp_path / "kept")
     assert [one.name for one in tmp_path.iterdir()] == ["kept"]
+    assert len(list((tmp_path / "kept").iterdir())) == 2
     assert len(SharedStorage(5, path=tmp_path / "kept")) == 4
 
 
@@ -93,7 +101,118 @@ def test_a_dump_that_finds_no_room_leaves_the_one_before(tmp_path, monkeypatch):
         with pytest.raises(NoRoom):
             storage.dumps(tmp_path / "kept")
     assert [one.name for one in tmp_path.iterdir()] == ["kept"]
+    assert len(list((tmp_path / "kept").iterdir())) == 2
     assert len(SharedStorage(5, path=tmp_path / "kept")) == 2
+
+
+def test_a_dump_leaves_other_files_in_its_directory(tmp_path):
+    (tmp_path / "notes").write_text("mine")
+    for number in (2, 4):
+        filled(5, number).dumps(tmp_path)
+    assert (tmp_path / "notes").read_text() == "mine"
+
+
+def test_a_dump_does_not_replace_what_is_none(tmp_path):
+    (tmp_path / "ring").write_text("mine")
+    with pytest.raises(NotAStorage, match="no header"):
+        filled(5, 2).dumps(tmp_path)
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("ring", "mine")]
+
+
+def killed_at(point, storage, path):
+    """Dump, and be killed before or after a call of the system, whose number it is."""
+    left = point
+
+    def count(_frame, event, argument):
+        nonlocal left
+        if event in ("c_call", "c_return") and argument.__module__ in (
+            "posix",
+            "fcntl",
+            "io",
+            "_io",
+        ):
+            left -= 1
+            if left == -1:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(count)
+    storage.dumps(path)
+    sys.setprofile(None)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_whenever_a_dump_is_killed_the_old_or_the_new_one_is_there(tmp_path, first):
+    old, new = filled(5, 2), filled(5, 7)
+    seen, point, code = set(), -1, None
+    while code != 0:
+        point += 1
+        path = tmp_path / str(point)
+        if not first:
+            old.dumps(path)
+        process = start_process(killed_at, (point, new, path), name="dumper", start_method="fork")
+        assert process.join(Deadline.after(60.0))
+        code = process.exitcode
+        process.release()
+        found = SharedStorage(5)
+        try:
+            found.loads(path)
+        except NotAStorage:
+            assert first
+        seen.add(len(found))
+        assert code != 0 or len(found) == 5
+        new.dumps(path)
+        assert len(list(path.iterdir())) == 2  # nothing is left of what was killed
+    assert seen == ({0, 5} if first else {2, 5})
+    assert point > 40
+
+
+def test_dumps_into_one_directory_at_the_same_time_leave_one_of_them(tmp_path, monkeypatch):
+    old, inner, outer = filled(5, 1), filled(5, 2), filled(5, 3)
+    old.dumps(tmp_path)
+    fill, times = checkpoint._fill, []
+
+    def meanwhile(*given):
+        times.append(1)
+        if len(times) == 1:
+            inner.dumps(tmp_path)
+            assert len(SharedStorage(5, path=tmp_path)) == 2
+        fill(*given)
+
+    monkeypatch.setattr(checkpoint, "_fill", meanwhile)
+    outer.dumps(tmp_path)
+    assert len(SharedStorage(5, path=tmp_path)) == 3
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_who_opens_a_dump_while_it_is_replaced_has_the_old_or_the_new_one(tmp_path, monkeypatch):
+    filled(5, 2).dumps(tmp_path)
+    name_of, newer = places.rows_file, filled(5, 4)
+
+    def late(fd):
+        name = name_of(fd)
+        monkeypatch.undo()
+        newer.dumps(tmp_path)
+        return name
+
+    monkeypatch.setattr(places, "rows_file", late)
+    assert len(SharedStorage(5, path=tmp_path)) == 4
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_looking_at_a_dump_does_not_take_the_lock_of_who_writes_it(tmp_path):
+    storage = SharedStorage(5, path=tmp_path)
+    storage.append(rows(0, 2))
+    with storage.shared._lock.held(Deadline.after(1.0)):
+        replacing.check(tmp_path)
+        assert others_find_it_held(storage.shared._place.head.fileno())
+
+
+def test_a_storage_is_no_dump_of_itself(tmp_path):
+    storage = filled(5, 3, path=tmp_path)
+    for call in (storage.dumps, storage.loads):
+        with pytest.raises(ValueError, match="lies in"):
+            call(tmp_path)
+    assert stamps(SharedStorage(5, path=tmp_path).get(slice(None))) == [0, 1, 2]
 
 
 def test_rows_that_are_written_over_before_they_were_copied_are_left_out(tmp_path, monkeypatch):

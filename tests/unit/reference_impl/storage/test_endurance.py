@@ -56,8 +56,8 @@ def test_rows_that_are_committed_and_not_written_are_found(monkeypatch):
 def test_batches_that_are_lost_are_found(monkeypatch):
     commit = SharedRing.commit
 
-    def forgets(self, claim):
-        (self.lose if claim.start % 50 == 7 else lambda claim: commit(self, claim))(claim)
+    def forgets(self, claim, deadline):
+        (self.lose if claim.start % 50 == 7 else lambda claim: commit(self, claim, deadline))(claim)
 
     monkeypatch.setattr(SharedRing, "commit", forgets)
     assert any("are gone" in one for one in short().wrong)

@@ -117,13 +117,14 @@ def test_of_another_ring_what_was_not_kept_is_lost():
     assert taken.readable == 2
 
 
-@pytest.mark.parametrize("slots", range(6))
-def test_a_ring_that_is_cut_off_has_its_first_slots(slots):
+@pytest.mark.parametrize("first", range(5))
+@pytest.mark.parametrize("number", range(6))
+def test_slots_that_are_said_to_hold_nothing_are_lost_and_the_others_are_there(first, number):
     for rows in range(1, 14):
         ring = committed(Ring(capacity=5), *[1] * rows)
-        cut = ring.cut(slots)
-        assert readable(cut) == [p for p in readable(ring) if p % 5 < slots]
-        assert cut.lost == ring.readable - cut.readable
+        left = ring.without_slots(first, number)
+        assert readable(left) == [p for p in readable(ring) if (p - first) % 5 >= number]
+        assert left.lost == ring.readable - left.readable
 
 
 # Every order of steps. A row is two cells; a writer writes them one by one, and may die anywhere.

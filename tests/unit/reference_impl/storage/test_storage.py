@@ -291,3 +291,48 @@ def test_memory_that_cannot_be_had_is_a_named_error_and_loses_nothing(monkeypatc
 
 def no_room(*_):
     raise OSError(28, "No space left on device")
+
+
+def test_a_write_waits_for_its_slots_and_its_layout_by_one_deadline(monkeypatch):
+    storage, asked = SharedStorage(4), []
+    take = storage.shared._lock.take
+
+    def noted(deadline):
+        asked.append(deadline.at)
+        take(deadline)
+
+    monkeypatch.setattr(storage.shared._lock, "take", noted)
+    storage.append(rows(0, 1))
+    assert len(asked) >= 3  # for the layout, room, the claim, and its commit
+    assert len(set(asked)) == 1
+
+
+def test_a_commit_waits_a_second_for_the_lock_though_the_bound_is_over(monkeypatch):
+    storage, asked = filled(4, 1, patience_s=0.0), []
+    take = storage.shared._lock.take
+
+    def noted(deadline):
+        asked.append(deadline.left())
+        take(deadline)
+
+    monkeypatch.setattr(storage.shared._lock, "take", noted)
+    assert storage.append(rows(1, 1)).tolist() == [1]
+    assert asked[-2] == 0.0
+    assert 0.5 < asked[-1] <= 1.0
+
+
+def test_who_waited_for_slots_does_not_wait_as_long_for_the_lock(monkeypatch):
+    storage = filled(4, 4, patience_s=0.05)
+    storage.shared.claim(1)
+    asked = []
+    take = storage.shared._lock.take
+
+    def noted(deadline):
+        asked.append(deadline.at)
+        take(deadline)
+
+    monkeypatch.setattr(storage.shared._lock, "take", noted)
+    with pytest.raises(RingBusy):
+        storage.append(rows(4, 4))
+    assert len(asked) > 1
+    assert len(set(asked)) == 1
