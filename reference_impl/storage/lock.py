@@ -15,7 +15,7 @@ import os
 import struct
 import threading
 import weakref
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from reference_impl.storage.errors import RingBusy
 
@@ -25,12 +25,17 @@ if TYPE_CHECKING:
 
     from reference_impl.core.clock import Deadline
 
+T = TypeVar("T")
+
 _FLOCK: Final = "hhqqi4x"  # struct flock: type, whence, start, length, pid
 _SPINS: Final = 50  # tries of 1 us: who holds it does so for some 10 us, unless he was preempted
 _PAUSE_S: Final = 0.00005
 # Closings that came while somebody held the lock, each with the file it is of.
 _late: Final[list[tuple[tuple[int, int], Callable[[], None]]]] = []
-_turns: weakref.WeakValueDictionary[tuple[int, int], threading.Lock] = weakref.WeakValueDictionary()
+# Each knows the thread that it is held by: an interrupt may come before anybody else could note that.
+_turns: weakref.WeakValueDictionary[tuple[int, int], threading.RLock] = (
+    weakref.WeakValueDictionary()
+)
 
 
 class ProcessLock:
@@ -41,53 +46,48 @@ class ProcessLock:
         self._fd = fd
         self._key = status.st_dev, status.st_ino
         self._pid = -1
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
 
-    @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep other threads of this process from holding it, to open and close the file."""
-        with self._in_turn():
-            yield
-
-    def take(self, deadline: Deadline) -> None:
-        """Hold it; `give_back` has to follow.
+    def run(self, deadline: Deadline, function: Callable[[], T]) -> T:
+        """Call a function while it is held, and return what that returns; it is given back whatever is raised.
 
         Raises:
-            RingBusy: others held it until the deadline.
+            RingBusy: others held it until the deadline, or this thread itself does.
+        """
+
+        def inside() -> T:
+            try:
+                self._take(deadline)
+                return function()
+            finally:
+                # An interrupt is raised after a call, or where a function begins: never between here and there.
+                fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, 0)
+
+        return self.alone(deadline, inside)
+
+    def alone(self, deadline: Deadline, function: Callable[[], T]) -> T:
+        """Call a function while no thread of this process holds it, so that the file may be opened and closed.
+
+        Raises:
+            RingBusy: another thread held it until the deadline, or this one itself does.
         """
         turn = self._in_turn()
-        if not turn.acquire(blocking=False):
-            left = deadline.left()
-            if not turn.acquire(timeout=-1 if left is None else left):
-                raise RingBusy("another thread of this process holds the ring")
+        if _is_mine(turn):
+            raise RingBusy("this thread holds the ring: what interrupts it cannot have it, too")
         try:
-            self._lock(deadline)
-        except BaseException:
-            self.give_back()  # an interrupt may have come when the kernel had given it already
-            raise
-
-    def give_back(self) -> None:
-        """Hold it no longer."""
-        try:
-            fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, 0)
+            if not turn.acquire(blocking=False):
+                left = deadline.left()
+                if not turn.acquire(timeout=-1 if left is None else left):
+                    raise RingBusy("another thread of this process holds the ring")
+            return function()
         finally:
-            self._in_turn().release()
+            try:
+                turn.release()  # as above: the first call
+            except RuntimeError:
+                """It is another's."""
             for _ in range(len(_late)):
                 with contextlib.suppress(IndexError):  # another thread took it
                     _close(*_late.pop(0))
-
-    @contextlib.contextmanager
-    def held(self, deadline: Deadline) -> Iterator[None]:
-        """Hold it.
-
-        Raises:
-            RingBusy: others held it until the deadline.
-        """
-        self.take(deadline)
-        try:
-            yield
-        finally:
-            self.give_back()
 
     def closing(self) -> Callable[[Callable[[], None]], None]:
         """Return what closes the file by a call that it is given: now, or once nobody holds the lock.
@@ -97,7 +97,7 @@ class ProcessLock:
         """
         return functools.partial(_close, self._key)
 
-    def _lock(self, deadline: Deadline) -> None:
+    def _take(self, deadline: Deadline) -> None:
         tries = 0
         while True:
             try:
@@ -111,10 +111,10 @@ class ProcessLock:
             if tries > _SPINS:
                 deadline.pause(_PAUSE_S)
 
-    def _in_turn(self) -> threading.Lock:
+    def _in_turn(self) -> threading.RLock:
         pid = os.getpid()
         if self._pid != pid:  # a fork: nobody here holds what a thread of the parent held
-            self._turn = _turns.setdefault(self._key, threading.Lock())
+            self._turn = _turns.setdefault(self._key, threading.RLock())
             self._pid = pid
         return self._turn
 
@@ -143,13 +143,20 @@ def _close(key: tuple[int, int], close: Callable[[], None]) -> None:
     turn = _turns.get(key)
     if turn is None:
         close()
-    elif turn.acquire(blocking=False):
+    elif not _is_mine(turn) and turn.acquire(blocking=False):
         try:
             close()
         finally:
             turn.release()
     else:
         _late.append((key, close))
+
+
+def _is_mine(turn: threading.RLock) -> bool:
+    """Return whether this thread holds it: it might take it once more, in the middle of what it does."""
+    # As `threading.Condition` asks it.
+    mine: bool = turn._is_owned()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way
+    return mine
 
 
 os.register_at_fork(after_in_child=_turns.clear)

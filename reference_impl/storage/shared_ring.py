@@ -56,8 +56,7 @@ class SharedRing:
         self._owed: list[Claim] = []  # to be given up, when the ring could not be had for it
         self._lock = ProcessLock(place.head.fileno())
         weakref.finalize(self, self._lock.closing(), place.release)
-        with self._lock.alone():
-            self._header = Header(place.head.map())
+        self._header = self._lock.alone(self.deadline(), lambda: Header(place.head.map()))
         self._begin()
 
     def __reduce__(self) -> tuple[Callable[..., SharedRing], tuple[Any, ...]]:
@@ -90,10 +89,13 @@ class SharedRing:
         Raises:
             NoRoom, RingBusy.
         """
-        with self._lock.held(deadline or self.deadline()):
+
+        def settle() -> None:
             if self._header.form() is None:
                 self._place.settle(layout)
                 self._header.settle(to_json(layout), Ring(capacity=layout.rows))
+
+        self._lock.run(deadline or self.deadline(), settle)
 
     def moment(self) -> Ring:
         """Return the ring as it is; `settle` was called. Without a lock, unless somebody has died."""
@@ -152,8 +154,8 @@ class SharedRing:
         self._owed += begun
         if not self._owed:
             return
-        with contextlib.suppress(RingBusy), self._lock.held(self._last()):
-            self._pay()
+        with contextlib.suppress(RingBusy):
+            self._lock.run(self._last(), self._pay)
 
     def put_back(self, claim: Claim, before: Ring) -> None:
         """Have rows there again that a claim of all slots took away, unless they were emptied meanwhile.
@@ -200,37 +202,43 @@ class SharedRing:
         self, rows: int, begun: list[Claim], deadline: Deadline | None, before: list[Ring]
     ) -> Claim:
         deadline = deadline or self.deadline()
-        owner = me()
         while True:
             ring = self.moment()
             if not self._has_room(ring, rows):
                 self._make_room(min(ring.head + rows, ring.capacity), deadline)
-            self._lock.take(deadline)
-            try:
-                ring = self._pay()
-                if not self._has_room(ring, rows):  # others claimed meanwhile
-                    continue
-                in_the_way = ring.in_the_way(rows)
-                if not in_the_way and len(ring.claims) < CLAIMS_MAX:
-                    before.append(ring)
-                    ring, claim = ring.claim(owner, rows)
-                    begun.append(claim)
-                    self._header.publish(ring)
-                    return claim
-            except BaseException:
-                if begun and begun[-1] not in self._header.ring().claims:
-                    begun.pop()  # never seen: the next claim may begin there
-                raise
-            finally:
-                self._lock.give_back()
-            self._wait(ring, in_the_way, deadline)
+            found = self._lock.run(deadline, lambda: self._attempt(rows, begun, before))
+            if isinstance(found, Claim):
+                return found
+            if found is not None:
+                self._wait(found, found.in_the_way(rows), deadline)
+
+    def _attempt(self, rows: int, begun: list[Claim], before: list[Ring]) -> Claim | Ring | None:
+        """Return a claim, the ring that has no place for it, or None: there is no room; under the lock."""
+        ring = self._pay()
+        if not self._has_room(ring, rows):  # others claimed meanwhile
+            return None
+        if ring.in_the_way(rows) or len(ring.claims) >= CLAIMS_MAX:
+            return ring
+        try:
+            before.append(ring)
+            ring, claim = ring.claim(me(), rows)
+            begun.append(claim)
+            self._header.publish(ring)
+        except BaseException:
+            if begun and begun[-1] not in self._header.ring().claims:
+                begun.pop()  # never seen: the next claim may begin there
+            raise
+        return claim
 
     def _begin(self) -> None:
         if self._header.is_one:
             return
-        with self._lock.held(self.deadline()):
+
+        def begin() -> None:
             if self._header.is_new:
                 self._header.begin()
+
+        self._lock.run(self.deadline(), begin)
         if not self._header.is_one:
             raise NotAStorage(
                 f"{self._place.path} has no header of a storage, but of something else"
@@ -247,7 +255,8 @@ class SharedRing:
 
     def _mend(self, layout: Layout) -> None:
         """Give the rows' file, which somebody has cut off, its size again; what was in the rest is lost."""
-        with self._lock.held(self.deadline()):
+
+        def mend() -> None:
             if (size := data_size(self._place)) >= layout.size:
                 return  # another process did it meanwhile, and may have claims in flight
             left = layout.rows_before(size)
@@ -256,19 +265,20 @@ class SharedRing:
             ring = self._header.ring()
             self._header.publish(ring.without_slots(left, layout.rows - left))
             lost = self._header.ring().lost - ring.lost
-        _log.warning(
-            "%d rows were lost: the file in %s ended at byte %d", lost, self._place.path, size
-        )
+            _log.warning(
+                "%d rows were lost: the file in %s ended at byte %d", lost, self._place.path, size
+            )
+
+        self._lock.run(self.deadline(), mend)
 
     def _last(self) -> Deadline:
         return Deadline.after(_LAST_S, self._clock)
 
     def _change(self, change: Callable[[Ring], Ring], deadline: Deadline | None = None) -> None:
-        self._lock.take((deadline or self.deadline()).later(self._last()))
-        try:
-            self._header.publish(change(self._header.ring()))
-        finally:
-            self._lock.give_back()
+        self._lock.run(
+            (deadline or self.deadline()).later(self._last()),
+            lambda: self._header.publish(change(self._header.ring())),
+        )
 
     def _pay(self) -> Ring:
         """Give up what is owed, and return the ring as it is then; under the lock."""
@@ -286,9 +296,12 @@ class SharedRing:
     def _make_room(self, rows: int, deadline: Deadline) -> None:
         layout = self.layout
         assert layout is not None
-        with self._lock.held(deadline):
+
+        def make_room() -> None:
             if (had := self._header.room) < rows:
                 self._header.room = self._place.have_room(layout, had, rows)
+
+        self._lock.run(deadline, make_room)
 
     def _wait(self, ring: Ring, in_the_way: tuple[Claim, ...], deadline: Deadline) -> None:
         if deadline.expired:
@@ -309,11 +322,8 @@ class SharedRing:
         dead = {one for one in ring.owners if one != mine and not alive(one)}
         if not dead:
             return ring
-        try:
-            self._lock.take(Deadline.after(0.0, self._clock))
-        except RingBusy:
-            return ring  # reading goes on without the lock; the next look comes soon enough
-        try:
+
+        def lose() -> Ring:
             before = self._header.ring()
             ring = before.without(dead)
             if ring is not before:
@@ -321,6 +331,9 @@ class SharedRing:
                 pids = ", ".join(str(one.pid) for one in dead)
                 rows = ring.lost - before.lost
                 _log.warning("%d rows were lost: process %s ended while it wrote them", rows, pids)
-        finally:
-            self._lock.give_back()
-        return ring
+            return ring
+
+        try:
+            return self._lock.run(Deadline.after(0.0, self._clock), lose)
+        except RingBusy:
+            return ring  # reading goes on without the lock; the next look comes soon enough

@@ -22,6 +22,7 @@ from reference_impl.storage import (
     places,
     replacing,
 )
+from tests.unit.reference_impl.storage.locks import held
 from tests.unit.reference_impl.storage.rows import rows, stamps
 from tests.unit.reference_impl.storage.test_lock import others_find_it_held
 
@@ -202,7 +203,7 @@ def test_who_opens_a_dump_while_it_is_replaced_has_the_old_or_the_new_one(tmp_pa
 def test_looking_at_a_dump_does_not_take_the_lock_of_who_writes_it(tmp_path):
     storage = SharedStorage(5, path=tmp_path)
     storage.append(rows(0, 2))
-    with storage.shared._lock.held(Deadline.after(1.0)):
+    with held(storage.shared._lock):
         replacing.check(tmp_path)
         assert others_find_it_held(storage.shared._place.head.fileno())
 

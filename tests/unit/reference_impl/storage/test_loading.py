@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 
 import pytest
 
 from reference_impl.storage import NotAStorage, RingBusy, RowsMismatch, SharedStorage, checkpoint
 from reference_impl.storage.columns import Columns
+from tests.unit.reference_impl.interrupts import interrupted_at
 from tests.unit.reference_impl.storage.rows import rows, stamps
 
 
@@ -168,11 +170,11 @@ def test_what_was_emptied_while_a_load_failed_stays_so(monkeypatch):
 def test_slots_of_a_failed_load_are_given_up_once_the_ring_can_be_had(monkeypatch):
     state, storage = filled(6, 4, first=50).state_dict(), filled(6, 4)
 
-    def busy(_deadline):
+    def busy(*_):
         raise RingBusy
 
     def fails(*_):
-        monkeypatch.setattr(storage.shared._lock, "take", busy)
+        monkeypatch.setattr(storage.shared._lock, "run", busy)
         raise MemoryError
 
     monkeypatch.setattr(Columns, "write", fails)
@@ -180,3 +182,18 @@ def test_slots_of_a_failed_load_are_given_up_once_the_ring_can_be_had(monkeypatc
         storage.load_state_dict(state)
     monkeypatch.undo()
     assert storage.append(rows(9, 6)).tolist() == [4, 5, 0, 1, 2, 3]
+
+
+def test_a_load_that_is_interrupted_anywhere_keeps_nobody_from_writing():
+    state = filled(4, 4, first=50).state_dict()
+    old, new = {0, 1, 2, 3}, {50, 51, 52, 53}
+    for point in itertools.count():
+        storage = filled(4, 4, patience_s=0.2)
+        interrupted = interrupted_at(point, storage.load_state_dict, state)
+        there = set(stamps(storage.get(slice(None))))
+        assert there == new or (interrupted and there <= old)
+        storage.append(rows(9, 4))
+        assert stamps(storage.get(slice(None))) == [9, 10, 11, 12]
+        if not interrupted:
+            break
+    assert point > 300

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
+import itertools
 import os
 
 import pytest
@@ -12,6 +12,8 @@ from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_process, start_thread
 from reference_impl.storage.errors import RingBusy
 from reference_impl.storage.lock import ProcessLock
+from tests.unit.reference_impl.interrupts import interrupted_at
+from tests.unit.reference_impl.storage.locks import held
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def others_find_it_held(fd: int) -> bool:
 
 def try_it(fd):
     try:
-        ProcessLock(fd).take(Deadline.after(0.0))
+        ProcessLock(fd).run(Deadline.after(0.0), lambda: None)
     except RingBusy:
         os._exit(3)
     os._exit(0)
@@ -40,23 +42,41 @@ def try_it(fd):
 
 def test_while_it_is_held_others_do_not_get_it(arena):
     lock = ProcessLock(arena.fileno())
-    with lock.held(Deadline.after(1.0)):
+    with held(lock):
         assert others_find_it_held(arena.fileno())
     assert not others_find_it_held(arena.fileno())
 
 
-def test_an_interrupt_while_it_is_taken_does_not_keep_it(arena, monkeypatch):
-    lock, taking = ProcessLock(arena.fileno()), fcntl.lockf
-
-    def interrupted(*arguments):
-        monkeypatch.undo()
-        taking(*arguments)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(fcntl, "lockf", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        lock.take(Deadline.after(1.0))
+def test_an_interrupt_at_any_point_does_not_keep_it(arena):
+    lock, called = ProcessLock(arena.fileno()), []
+    for point in itertools.count():
+        interrupted = interrupted_at(point, lock.run, Deadline.after(1.0), lambda: called.append(1))
+        assert lock.run(Deadline.after(0.0), lambda: 7) == 7
+        thread = start_thread(
+            lock.run, (Deadline.after(0.0), lambda: called.append(2)), name="other"
+        )
+        assert thread.join(Deadline.after(60.0))
+        assert called.pop() == 2
+        if not interrupted:
+            break
+    assert point > 8
     assert not others_find_it_held(arena.fileno())
+
+
+def test_what_interrupts_its_holder_does_not_get_it_too(arena):
+    lock = ProcessLock(arena.fileno())
+
+    def inside():
+        with pytest.raises(RingBusy, match="this thread"):
+            lock.run(Deadline.after(1.0), lambda: None)
+        lock.closing()(lambda: os.close(copy))
+        os.fstat(copy)  # still open
+        return others_find_it_held(arena.fileno())
+
+    copy = os.dup(arena.fileno())
+    assert lock.run(Deadline.after(1.0), inside)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(copy)
 
 
 def test_two_locks_on_one_file_are_one_between_threads(arena):
@@ -65,11 +85,11 @@ def test_two_locks_on_one_file_are_one_between_threads(arena):
 
     def attempt():
         try:
-            other.take(Deadline.after(0.05))
+            other.run(Deadline.after(0.05), lambda: None)
         except RingBusy as error:
             failed.append(str(error))
 
-    with one.held(Deadline.after(1.0)):
+    with held(one):
         thread = start_thread(attempt, (), name="other")
         assert thread.join(Deadline.after(60.0))
     assert failed == ["another thread of this process holds the ring"]
@@ -78,7 +98,7 @@ def test_two_locks_on_one_file_are_one_between_threads(arena):
 def test_a_descriptor_that_is_closed_meanwhile_does_not_give_it_back(arena):
     lock, copy = ProcessLock(arena.fileno()), os.dup(arena.fileno())
     close = lock.closing()
-    with lock.held(Deadline.after(1.0)):
+    with held(lock):
         close(lambda: os.close(copy))
         os.fstat(copy)  # still open
         assert others_find_it_held(arena.fileno())
@@ -89,9 +109,9 @@ def test_a_descriptor_that_is_closed_meanwhile_does_not_give_it_back(arena):
 def test_nor_does_one_that_is_closed_when_the_lock_of_another_file_is_given_back(arena):
     lock, copy = ProcessLock(arena.fileno()), os.dup(arena.fileno())
     other = Arena(name="other")
-    with lock.held(Deadline.after(1.0)):
+    with held(lock):
         lock.closing()(lambda: os.close(copy))
-        with ProcessLock(other.fileno()).held(Deadline.after(1.0)):
+        with held(ProcessLock(other.fileno())):
             pass
         assert others_find_it_held(arena.fileno())
     with pytest.raises(OSError, match="Bad file descriptor"):

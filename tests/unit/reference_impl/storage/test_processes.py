@@ -19,6 +19,7 @@ from reference_impl.storage import RingBusy, SharedReplayBuffer, SharedStorage
 from reference_impl.storage.columns import Columns
 from reference_impl.storage.header import Header
 from reference_impl.storage.shared_ring import LOOK_S, SharedRing
+from tests.unit.reference_impl.storage.locks import held
 from tests.unit.reference_impl.storage.rows import rows, stamps
 
 START_METHODS = ["fork", pytest.param("spawn", marks=pytest.mark.slow)]
@@ -183,7 +184,7 @@ def test_slices_beside_writers_at_full_speed_are_of_one_episode(capacity, key):
 
 def hold_the_lock(pipe, storage):
     pipe.recv()
-    with storage.shared._lock.held(Deadline.after(10.0)):
+    with held(storage.shared._lock):
         pipe.send("held")
         pipe.recv()
 
@@ -240,15 +241,15 @@ def test_threads_take_turns():
 def test_a_fork_while_a_thread_holds_the_lock_is_not_locked_out():
     storage = SharedStorage(4)
     storage.append(rows(0, 1))
-    held, go = threading.Event(), threading.Event()
+    has, go = threading.Event(), threading.Event()
 
     def hold():
-        with storage.shared._lock.held(Deadline.after(10.0)):
-            held.set()
+        with held(storage.shared._lock):
+            has.set()
             go.wait(60.0)
 
     thread = start_thread(hold, (), name="holder")
-    assert held.wait(60.0)
+    assert has.wait(60.0)
     buffer = SharedReplayBuffer(storage=storage, batch_size=1)
     with child(write_and_say, buffer, 1, 1, 1) as (_, pipe):
         assert not pipe.poll(0.2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from tensordict import TensorDict
@@ -9,6 +11,7 @@ from tensordict import TensorDict
 from reference_impl.storage import NoRoom, RingBusy, RowsLost, RowsMismatch, SharedStorage
 from reference_impl.storage.columns import Columns
 from reference_impl.storage.ring import Claim
+from tests.unit.reference_impl.interrupts import interrupted_at
 from tests.unit.reference_impl.storage.rows import rows, stamps
 
 
@@ -182,11 +185,11 @@ def test_what_is_owed_is_given_up_by_a_write_that_then_waits_in_vain(monkeypatch
     shared = storage.shared
     mine, others = shared.claim(1), shared.claim(2)
 
-    def busy(_deadline):
+    def busy(*_):
         raise RingBusy
 
     with monkeypatch.context() as patch:
-        patch.setattr(shared._lock, "take", busy)
+        patch.setattr(shared._lock, "run", busy)
         shared.give_up([mine])
     with pytest.raises(RingBusy, match="2 rows"):
         storage.append(rows(1, 3))
@@ -198,11 +201,11 @@ def test_what_is_owed_is_given_up_by_a_write_that_then_waits_in_vain(monkeypatch
 def test_a_write_that_could_claim_nothing_has_nothing_to_give_up(monkeypatch):
     storage, asked = filled(4, 1), []
 
-    def busy(deadline):
+    def busy(deadline, _function):
         asked.append(deadline)
         raise RingBusy
 
-    monkeypatch.setattr(storage.shared._lock, "take", busy)
+    monkeypatch.setattr(storage.shared._lock, "run", busy)
     with pytest.raises(RingBusy):
         storage.append(rows(1, 1))
     assert len(asked) == 1
@@ -295,13 +298,13 @@ def no_room(*_):
 
 def test_a_write_waits_for_its_slots_and_its_layout_by_one_deadline(monkeypatch):
     storage, asked = SharedStorage(4), []
-    take = storage.shared._lock.take
+    run = storage.shared._lock.run
 
-    def noted(deadline):
+    def noted(deadline, function):
         asked.append(deadline.at)
-        take(deadline)
+        return run(deadline, function)
 
-    monkeypatch.setattr(storage.shared._lock, "take", noted)
+    monkeypatch.setattr(storage.shared._lock, "run", noted)
     storage.append(rows(0, 1))
     assert len(asked) >= 3  # for the layout, room, the claim, and its commit
     assert len(set(asked)) == 1
@@ -309,13 +312,13 @@ def test_a_write_waits_for_its_slots_and_its_layout_by_one_deadline(monkeypatch)
 
 def test_a_commit_waits_a_second_for_the_lock_though_the_bound_is_over(monkeypatch):
     storage, asked = filled(4, 1, patience_s=0.0), []
-    take = storage.shared._lock.take
+    run = storage.shared._lock.run
 
-    def noted(deadline):
+    def noted(deadline, function):
         asked.append(deadline.left())
-        take(deadline)
+        return run(deadline, function)
 
-    monkeypatch.setattr(storage.shared._lock, "take", noted)
+    monkeypatch.setattr(storage.shared._lock, "run", noted)
     assert storage.append(rows(1, 1)).tolist() == [1]
     assert asked[-2] == 0.0
     assert 0.5 < asked[-1] <= 1.0
@@ -325,14 +328,27 @@ def test_who_waited_for_slots_does_not_wait_as_long_for_the_lock(monkeypatch):
     storage = filled(4, 4, patience_s=0.05)
     storage.shared.claim(1)
     asked = []
-    take = storage.shared._lock.take
+    run = storage.shared._lock.run
 
-    def noted(deadline):
+    def noted(deadline, function):
         asked.append(deadline.at)
-        take(deadline)
+        return run(deadline, function)
 
-    monkeypatch.setattr(storage.shared._lock, "take", noted)
+    monkeypatch.setattr(storage.shared._lock, "run", noted)
     with pytest.raises(RingBusy):
         storage.append(rows(4, 4))
     assert len(asked) > 1
     assert len(set(asked)) == 1
+
+
+def test_a_write_that_is_interrupted_anywhere_is_whole_or_not_there_and_holds_up_nobody():
+    for point in itertools.count():
+        storage = filled(4, 4, patience_s=0.2)
+        interrupted = interrupted_at(point, storage.append, rows(4, 2))
+        there = stamps(storage.get(slice(None)))
+        assert there == [4, 5, 2, 3] or (interrupted and there in ([2, 3], [0, 1, 2, 3]))
+        storage.append(rows(9, 4))
+        assert sorted(stamps(storage.get(slice(None)))) == [9, 10, 11, 12]
+        if not interrupted:
+            break
+    assert point > 100

@@ -1,0 +1,26 @@
+"""A storage's lock, held by a test."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from typing import TYPE_CHECKING
+
+from reference_impl.core.clock import Deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reference_impl.storage.lock import ProcessLock
+
+
+@contextlib.contextmanager
+def held(lock: ProcessLock) -> Iterator[None]:
+    """Hold it, as `run` does while it calls a function."""
+    with lock._in_turn():
+        lock._take(Deadline.after(10.0))
+        try:
+            yield
+        finally:
+            fcntl.lockf(lock._fd, fcntl.LOCK_UN, 1, 0)
+    lock.alone(Deadline.after(10.0), lambda: None)  # what was closed meanwhile is closed now
