@@ -114,6 +114,7 @@ class Header:
 
     def publish(self, ring: Ring) -> None:
         """Switch to this ring; under the lock."""
+        assert len(ring.claims) <= CLAIMS_MAX
         version = self._words[_VERSION] + 1
         at = _bank(version)
         values = array("q", (ring.head, ring.base, ring.written, ring.lost, len(ring.claims)))

@@ -160,6 +160,27 @@ class Ring:
         )
         return _tidied(ring), claim
 
+    def with_at_most(self, claims: int) -> Ring:
+        """Return the ring with so many claims, if it comes down to that by rows that are lost, too.
+
+        Of claims that are lost the two oldest neighbours become one, with the rows between them, again and again: else
+        they would have to wait for the ring to come round, for which there would be no claim left.
+        """
+        ring = self
+        while len(ring.claims) > claims:
+            neighbours = enumerate(zip(ring.claims, ring.claims[1:], strict=False))
+            lost = (at for at, pair in neighbours if all(one.owner is None for one in pair))
+            if (at := next(lost, None)) is None:
+                break
+            one, other = ring.claims[at : at + 2]
+            both = Claim(start=one.start, rows=other.stop - one.start, owner=None)
+            ring = replace(
+                ring,
+                lost=ring.lost + other.start - one.stop,
+                claims=(*ring.claims[:at], both, *ring.claims[at + 2 :]),
+            )
+        return ring
+
     def commit(self, start: int) -> Ring:
         """Return the ring in which the rows of the claim that starts there can be read.
 
@@ -205,13 +226,14 @@ class Ring:
         assert other.capacity == self.capacity
         shift = -(-max(0, self.head - other.low) // self.capacity) * self.capacity
         low, head = other.low + shift, other.head + shift
-        return replace(
+        ring = replace(
             self,
             head=head,
             base=low // self.capacity * self.capacity,
             written=other.written,
             claims=_lost_but(low, head, [(start + shift, stop + shift) for start, stop in kept]),
         )
+        return ring.with_at_most(CLAIMS_MAX)
 
     def without_slots(self, first: int, number: int) -> Ring:
         """Return the ring in which so many slots from this one on hold nothing; what is in flight is lost, too.
@@ -223,7 +245,8 @@ class Ring:
         for start in (at - self.capacity, at):  # where positions come to these slots
             kept = _outside(kept, start, start + number)
         ring = replace(self, claims=_lost_but(self.low, self.head, kept))
-        return replace(ring, lost=self.lost + self.readable - ring.readable)
+        ring = replace(ring, lost=self.lost + self.readable - ring.readable)
+        return ring.with_at_most(CLAIMS_MAX)
 
     def _in_flight(self, start: int) -> Claim:
         for one in self.claims:

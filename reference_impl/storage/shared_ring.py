@@ -217,6 +217,7 @@ class SharedRing:
         ring = self._pay()
         if not self._has_room(ring, rows):  # others claimed meanwhile
             return None
+        lost, ring = ring.lost, ring.with_at_most(CLAIMS_MAX - 1)
         if ring.in_the_way(rows) or len(ring.claims) >= CLAIMS_MAX:
             return ring
         try:
@@ -228,6 +229,11 @@ class SharedRing:
             if begun and begun[-1] not in self._header.ring().claims:
                 begun.pop()  # never seen: the next claim may begin there
             raise
+        if ring.lost > lost:
+            _log.warning(
+                "%d rows were lost: they lay between more lost ones than can be told apart",
+                ring.lost - lost,
+            )
         return claim
 
     def _begin(self) -> None:

@@ -127,6 +127,43 @@ def test_slots_that_are_said_to_hold_nothing_are_lost_and_the_others_are_there(f
         assert left.lost == ring.readable - left.readable
 
 
+def with_gaps(number: int, capacity: int) -> Ring:
+    """A ring of rows and lost rows by turns."""
+    ring = Ring(capacity=capacity)
+    for _ in range(number):
+        ring = committed(ring, 1)
+        ring, claim = ring.claim(A, 1)
+        ring = ring.lose(claim.start)
+    return ring
+
+
+@pytest.mark.parametrize("claims", range(1, 6))
+def test_of_too_many_lost_claims_the_oldest_become_one_with_the_rows_between(claims):
+    ring = with_gaps(5, 12)
+    few = ring.with_at_most(claims)
+    assert len(few.claims) == claims
+    assert readable(few) == [0, *range(2, 10, 2)[5 - claims :]]
+    assert few.lost == 5 + (5 - claims)
+
+
+def test_claims_in_flight_do_not_become_one():
+    ring = with_gaps(1, 12).claim(A, 1)[0]
+    ring, claim = ring.claim(B, 1)
+    ring = ring.lose(claim.start)
+    assert ring.with_at_most(1) is ring
+
+
+def test_a_ring_that_is_taken_or_loses_slots_has_no_more_claims_than_fit(monkeypatch):
+    monkeypatch.setattr("reference_impl.storage.ring.CLAIMS_MAX", 4)
+    ring = committed(with_gaps(4, 20), 5)
+    assert len(ring.claims) == len(ring.without_slots(10, 1).claims) == 4
+    *kept, (start, stop) = ring.whole
+    gap = [(start, start + 2), (start + 3, stop)]
+    taken = Ring(capacity=20).taking(ring, [*kept, *gap])
+    assert len(taken.claims) == 4
+    assert readable(taken) == [0, 4, 6, 8, 9, 11, 12]
+
+
 # Every order of steps. A row is two cells; a writer writes them one by one, and may die anywhere.
 
 

@@ -352,3 +352,15 @@ def test_a_write_that_is_interrupted_anywhere_is_whole_or_not_there_and_holds_up
         if not interrupted:
             break
     assert point > 100
+
+
+def test_more_lost_writes_than_can_be_told_apart_hold_up_nobody(monkeypatch, caplog):
+    monkeypatch.setattr("reference_impl.storage.shared_ring.CLAIMS_MAX", 5)
+    storage = SharedStorage(20, patience_s=0.05)
+    for number in range(5):
+        storage.append(rows(number, 1))
+        storage.shared.lose(storage.shared.claim(1))
+    assert (stamps(storage.get(slice(None))), storage.lost_rows) == ([0, 1, 2, 3, 4], 5)
+    assert storage.append(rows(7, 1)).tolist() == [10]
+    assert (stamps(storage.get(slice(None))), storage.lost_rows) == ([0, 2, 3, 4, 7], 6)
+    assert "1 rows were lost: they lay between" in caplog.text
