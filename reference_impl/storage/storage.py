@@ -13,6 +13,7 @@ from reference_impl.storage import checkpoint
 from reference_impl.storage.errors import RingBusy, RowsLost, RowsMismatch
 from reference_impl.storage.layout import entries_of, layout_of
 from reference_impl.storage.places import anonymous, in_directory
+from reference_impl.storage.ring import NotClaimed
 from reference_impl.storage.shared_ring import SharedRing
 from reference_impl.storage.view import View
 
@@ -117,10 +118,11 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
         """Write a batch behind what there is, and return the slots of its rows, int64 [len(data)].
 
         Of a batch of more rows than there is room for the last ones stay. It is written whole or not
-        at all: where this raises, or never returns, there is none of it.
+        at all: where this raises what is below, there is none of it.
 
         Raises:
             RowsMismatch, NoRoom, RingBusy.
+            RowsLost: another process gave the rows up: it found no such process as this one, or their file cut off.
         """
         rows = len(data)
         if not rows:
@@ -137,6 +139,8 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
             claim = self.shared.claim(rows, begun, deadline)
             columns.write(claim.start % layout.rows, entries, rows - claim.rows)
             self.shared.commit(claim, deadline)
+        except NotClaimed as error:
+            raise RowsLost(f"{rows} rows were given up by another process") from error
         except BaseException:
             self.shared.give_up(begun)
             raise

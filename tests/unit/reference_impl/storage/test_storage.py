@@ -160,6 +160,20 @@ def test_a_write_that_fails_half_way_leaves_nothing_to_read(monkeypatch):
         storage.get(1)
 
 
+def test_rows_that_another_has_given_up_meanwhile_are_a_named_error(monkeypatch):
+    storage, write = filled(4, 3), Columns.write
+
+    def given_up(*given):
+        write(*given)
+        storage.shared.replace(lambda ring: ring.without(ring.owners))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Columns, "write", given_up)
+        with pytest.raises(RowsLost, match="2 rows were given up"):
+            storage.append(rows(3, 2))
+    assert (stamps(storage.get(slice(None))), storage.lost_rows) == ([1, 2], 2)
+
+
 def test_a_row_that_is_being_written_is_waited_for_within_the_bound():
     storage = filled(4, 4, patience_s=0.05)
     claim = storage.shared.claim(1)
