@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import signal
 
 import pytest
 
+from reference_impl.core.clock import Deadline
+from reference_impl.core.ownership import start_process
 from reference_impl.storage import NotAStorage, RingBusy, RowsMismatch, SharedStorage, checkpoint
 from reference_impl.storage.columns import Columns
 from tests.unit.reference_impl.interrupts import interrupted_at
@@ -197,3 +200,24 @@ def test_a_load_that_is_interrupted_anywhere_keeps_nobody_from_writing():
         if not interrupted:
             break
     assert point > 300
+
+
+def killed_in_a_load(storage, state):
+    write = Columns.write
+
+    def dies(self, *given):
+        write(self, *given)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    Columns.write = dies  # type: ignore[method-assign]  # in a process of its own
+    storage.load_state_dict(state)
+
+
+def test_whoever_is_killed_in_a_load_holds_up_nobody():
+    state, storage = filled(6, 4, first=50).state_dict(), filled(6, 4, patience_s=20.0)
+    process = start_process(killed_in_a_load, (storage, state), name="loader", start_method="fork")
+    assert process.join(Deadline.after(60.0))
+    assert process.exitcode == -signal.SIGKILL
+    process.release()
+    assert storage.append(rows(9, 6)).tolist() == [4, 5, 0, 1, 2, 3]
+    assert (sorted(stamps(storage.get(slice(None)))), storage.lost_rows) == ([*range(9, 15)], 6)
