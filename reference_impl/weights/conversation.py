@@ -124,7 +124,11 @@ class Conversation:
             AnswerTimeout: workers were only late.
             Closed: `close` was called meanwhile.
         """
-        self.post(request_id, dict.fromkeys(self.ledger.waiting(request_id), message))
+        try:
+            self.post(request_id, dict.fromkeys(self.ledger.waiting(request_id), message))
+        except BaseException:
+            self.drop(request_id)  # nobody will gather it
+            raise
         return self.gather(request_id, operation, deadline)
 
     def post(self, request_id: int, messages: Mapping[int, object]) -> None:
@@ -224,8 +228,9 @@ class Conversation:
         peer = self.peers[worker]
         # A process that is going closes its descriptors first, and can be waited for only then.
         wait_s = 0.0 if self._closed else _END_WAIT_S
-        if peer.owned is None or peer.owned.join(Deadline.after(wait_s)):
-            self.ledger.on_lost(worker, Died(exitcode=peer.exitcode))
+        gone = peer.owned is not None and peer.owned.join(Deadline.after(wait_s))
+        if gone or peer.owned is None:
+            self.ledger.on_lost(worker, Died(exitcode=peer.exitcode), gone=gone)
         else:
             failure = Failure(cause="the channel to it is closed", traceback="")
-            self.ledger.on_lost(worker, Failed(failure=failure))
+            self.ledger.on_lost(worker, Failed(failure=failure), gone=False)

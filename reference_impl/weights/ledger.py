@@ -134,6 +134,8 @@ class Ledger:
         # By worker the newest version, and the last request that brought it: an older one may be brought later.
         self._holds: dict[int, tuple[int, int]] = {}
         self._current: dict[int, tuple[int, int]] = {}
+        # By worker that is lost and may still run: the requests whose payloads it acts on, or is reading.
+        self._left_with: dict[int, frozenset[int]] = {}
         self._issued = 0
 
     def targets(self, worker_ids: int | Iterable[int] | None) -> tuple[int, ...]:
@@ -184,7 +186,8 @@ class Ledger:
     def needed(self, request_id: int) -> bool:
         """Return whether what a request carried may still be read, is acted on, or is what a new worker gets."""
         held = (*self._holds.values(), *self._current.values())
-        return any(request_id == of for _, of in held) or not self.settled(request_id)
+        left = any(request_id in of for of in self._left_with.values())
+        return left or any(request_id == of for _, of in held) or not self.settled(request_id)
 
     def current(self, worker: int) -> int | None:
         """Return the concluded send of the newest version to the worker that is not known to be bad; None: none yet.
@@ -228,18 +231,31 @@ class Ledger:
         """Enter that an open request was not given to the worker at all."""
         self._requests[request_id].fates[worker] = Failed(failure=failure)
 
-    def on_lost(self, worker: int, fate: Failed | Died) -> None:
-        """Enter that a worker answers nothing any more: of the open requests, of earlier and of later ones."""
+    def on_lost(self, worker: int, fate: Failed | Died, *, gone: bool) -> None:
+        """Enter that a worker answers nothing any more: of the open requests, of earlier and of later ones.
+
+        Args:
+            worker: which.
+            fate: why.
+            gone: whether it is known to have ended; else it may act on, for ever, what it holds and
+                what it was sent, until it is replaced.
+        """
         fate = self._lost.setdefault(worker, fate)
-        self._holds.pop(worker, None)
-        for request in self._requests.values():
+        holds = self._holds.pop(worker, None)
+        left = set() if holds is None else {holds[1]}
+        for request_id, request in self._requests.items():
             if isinstance(request.fates.get(worker), Waiting):
                 request.fates[worker] = fate
+                left.add(request_id)
+        if gone:
+            self._left_with.pop(worker, None)
+        elif left:
+            self._left_with[worker] = self._left_with.get(worker, frozenset()) | left
         self._forget_settled()
 
     def on_replaced(self, worker: int) -> None:
         """Enter that a new worker, which has answered nothing yet, has taken the place of a lost one."""
-        self.on_lost(worker, Died(exitcode=None))
+        self.on_lost(worker, Died(exitcode=None), gone=True)
         del self._lost[worker]
 
     def conclude(self, request_id: int) -> Conclusion:

@@ -188,12 +188,16 @@ class PolicyWorkers:
         deadline = Deadline.after(timeout)
         talk = self._crew.talk
         (place,) = talk.ledger.targets(worker)
-        with talk.turn("restart", deadline):
+        with talk.turn("restart", deadline):  # until it is connected: before, it has weights that nobody sent
             self._versions[place] = None
             self._crew.dismiss(place)
-            self._crew.start((place,), self._policy_factory, self._schemes, deadline)
-        for scheme in self._schemes.values():
-            scheme.connect(worker_idx=place, timeout=deadline.left())
+            try:
+                self._crew.start((place,), self._policy_factory, self._schemes, deadline)
+                for scheme in self._schemes.values():
+                    scheme.connect(worker_idx=place, timeout=deadline.left())
+            except BaseException:
+                self._crew.dismiss(place)
+                raise
 
     def close(self) -> None:
         """End all workers within the shutdown timeout, the scheme with them; closing again does nothing."""
@@ -230,24 +234,38 @@ class _Crew:
         kind: Kind = "thread" if self.start_method == "thread" else "process"
         workers = tuple(workers)
         request_id = self.talk.begin(workers)
-        for worker in workers:
-            ours, theirs = channel.pair(kind)
-            self.talk.peers[worker] = Peer(end=ours)
-            setup = WorkerSetup(
-                worker=worker,
-                policy_factory=[policy_factory],
-                end=theirs,
-                schemes={
-                    model_id: scheme.for_worker(worker, kind=kind, replace=scheme.serves(worker))
-                    for model_id, scheme in schemes.items()
-                },
-                request_id=request_id,
-            )
-            owned = _start_one(setup, self.start_method)
-            self.owned[worker] = self.talk.peers[worker].owned = owned
-            for scheme in schemes.values():
-                scheme.watch(worker, owned)
+        try:
+            for worker in workers:
+                self._start(worker, policy_factory, schemes, kind, request_id)
+        except BaseException:
+            self.talk.drop(request_id)  # nobody will gather it
+            raise
         self.talk.gather(request_id, "start", deadline)
+
+    def _start(
+        self,
+        worker: int,
+        policy_factory: Callable[[], nn.Module],
+        schemes: Mapping[str, WeightSyncScheme],
+        kind: Kind,
+        request_id: int,
+    ) -> None:
+        ours, theirs = channel.pair(kind)
+        self.talk.peers[worker] = Peer(end=ours)
+        setup = WorkerSetup(
+            worker=worker,
+            policy_factory=[policy_factory],
+            end=theirs,
+            schemes={
+                model_id: scheme.for_worker(worker, kind=kind, replace=scheme.serves(worker))
+                for model_id, scheme in schemes.items()
+            },
+            request_id=request_id,
+        )
+        owned = _start_one(setup, self.start_method)
+        self.owned[worker] = self.talk.peers[worker].owned = owned
+        for scheme in schemes.values():
+            scheme.watch(worker, owned)
 
     def dismiss(self, worker: int) -> None:
         """End whoever has this place; whoever calls has the turn."""

@@ -34,6 +34,7 @@ class Model:
         self.concluded: set[int] = set()
         self.holds: dict[int, int] = {}
         self.current: dict[int, int] = {}
+        self.left_with: set[tuple[int, int]] = set()
 
     def begin(self, targets) -> Any:
         self.targets.append(targets)
@@ -70,16 +71,21 @@ class Model:
                 self.current[worker] = max(request_id, self.current.get(worker, 0))
 
     def replaced(self, worker) -> Any:
-        self.on_lost(worker, Died(exitcode=None))
+        self.on_lost(worker, Died(exitcode=None), gone=True)
         del self.lost[worker]
 
     def needed(self, request_id) -> Any:
-        in_force = (*self.holds.values(), *self.current.values())
+        in_force = (*self.holds.values(), *self.current.values(), *(r for r, _ in self.left_with))
         return request_id in in_force or not self.settled(request_id)
 
-    def on_lost(self, worker, fate) -> Any:
+    def on_lost(self, worker, fate, *, gone) -> Any:
         self.lost.setdefault(worker, fate)
-        self.holds.pop(worker, None)
+        mine = {r for r in range(1, len(self.targets) + 1) if worker in self.waiting(r)}
+        mine |= {self.holds.pop(worker)} if worker in self.holds else set()
+        if gone:
+            self.left_with = {(r, w) for r, w in self.left_with if w != worker}
+        else:
+            self.left_with |= {(r, worker) for r in mine}
         for request_id, targets in enumerate(self.targets, 1):
             if worker in targets:
                 self.seen.setdefault((request_id, worker), self.lost[worker])
@@ -110,9 +116,12 @@ class Pair:
         reason = None if dropped is None else dropped.reason
         assert reason == self.model.on_answer(worker, request_id, failure)
 
-    def lose(self, worker, fate) -> Any:
-        self.ledger.on_lost(worker, fate)
-        self.model.on_lost(worker, fate)
+    def lose(self, worker, fate, *, gone=True) -> Any:
+        self.ledger.on_lost(worker, fate, gone=gone)
+        self.model.on_lost(worker, fate, gone=gone)
+
+    def cut_off(self, worker, fate) -> Any:
+        self.lose(worker, fate, gone=False)
 
     def conclude(self, request_id) -> Any:
         open_ones = set(range(1, len(self.model.targets) + 1)) - self.model.concluded
@@ -146,7 +155,7 @@ EVENTS = (
     ("answer", 1, 1, BAD),
     ("answer", 1, 2, None),
     ("lose", 0, Died(exitcode=-9)),
-    ("lose", 1, Failed(failure=BAD)),
+    ("cut_off", 1, Failed(failure=BAD)),
     ("replace", 0),
     ("conclude", 1),
     ("conclude", 2),
@@ -180,9 +189,13 @@ class LongHistories(RuleBasedStateMachine):
     def answer(self, worker, request_id, failure) -> Any:
         self.pair.answer(worker, request_id, failure)
 
-    @rule(worker=st.integers(0, NUM_WORKERS - 1), exitcode=st.sampled_from([None, -9, 3]))
-    def lose(self, worker, exitcode) -> Any:
-        self.pair.lose(worker, Died(exitcode=exitcode))
+    @rule(
+        worker=st.integers(0, NUM_WORKERS - 1),
+        exitcode=st.sampled_from([None, -9, 3]),
+        gone=st.booleans(),
+    )
+    def lose(self, worker, exitcode, gone) -> Any:
+        self.pair.lose(worker, Died(exitcode=exitcode), gone=gone)
 
     @rule(worker=st.integers(0, NUM_WORKERS - 1))
     def replace(self, worker) -> Any:
@@ -216,15 +229,29 @@ def test_a_dead_worker_completes_what_it_was_asked():
     ledger = Ledger(2)
     request = ledger.begin((0, 1), 0)
     ledger.on_answer(1, request, None)
-    ledger.on_lost(0, Died(exitcode=-9))
+    ledger.on_lost(0, Died(exitcode=-9), gone=True)
     assert ledger.conclude(request).fates == {0: Died(exitcode=-9), 1: DONE}
 
 
 def test_the_first_death_is_the_one_that_is_reported():
     ledger = Ledger(1)
-    ledger.on_lost(0, Died(exitcode=-9))
-    ledger.on_lost(0, Died(exitcode=None))
+    ledger.on_lost(0, Died(exitcode=-9), gone=True)
+    ledger.on_lost(0, Died(exitcode=None), gone=True)
     assert ledger.conclude(ledger.begin((0,), 0)).fates == {0: Died(exitcode=-9)}
+
+
+def test_what_a_worker_acts_on_that_may_still_run_is_needed_until_it_is_replaced():
+    ledger = Ledger(2)
+    held, sent = ledger.begin((0,), 0), ledger.begin((0,), 1)
+    ledger.on_answer(0, held, None)
+    ledger.on_lost(0, Failed(failure=BAD), gone=False)
+    later = ledger.begin((0, 1), 2)
+    ledger.on_answer(1, later, None)
+    for request in (held, sent, later):
+        ledger.conclude(request)
+    assert (ledger.needed(held), ledger.needed(sent)) == (True, True)
+    ledger.on_replaced(0)
+    assert (ledger.needed(held), ledger.needed(sent)) == (False, False)
 
 
 def test_a_request_that_was_not_sent_is_not_waited_for():

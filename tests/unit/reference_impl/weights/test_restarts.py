@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 from typing import Any
 
 import pytest
 
-from reference_impl.core.errors import WorkerDied, WorkerError
+from reference_impl.core.errors import Closed, WorkerDied, WorkerError
 from reference_impl.weights import (
+    AnswerTimeout,
     MultiProcessWeightSyncScheme,
     PolicyWorkers,
     SharedMemWeightSyncScheme,
     WeightSyncScheme,
 )
+from reference_impl.weights import workers as workers_module
 from tests.stopping import stop
 from tests.unit.reference_impl.weights.policies import (
     HOLD,
@@ -124,6 +127,96 @@ def test_a_worker_that_cannot_be_started_again_is_named_and_the_others_act():
         with pytest.raises(WorkerError, match="worker 0 failed in start: OSError: not again"):
             workers.restart(0)
         assert workers.forward(worker_ids=1) == [[0.0] * 3]
+
+
+def test_a_worker_that_cannot_be_started_again_leaves_no_request_open(monkeypatch):
+    def refused(*_, **__):
+        raise OSError("no more processes")
+
+    workers, scheme = make_workers(TwoReads, start_method="fork")
+    with workers:
+        with monkeypatch.context() as patched:
+            patched.setattr(workers_module, "start_process", refused)
+            with pytest.raises(WorkerError, match="worker 0 failed in start: OSError: no more"):
+                workers.restart(0)
+        ledger = workers._crew.talk.ledger
+        assert all(ledger.settled(request) for request in range(1, 10))
+        scheme.send(weights(1.0), worker_ids=1)
+        workers.restart(0)
+        assert workers.forward() == [[0.0] * 3, [1.0] * 3]
+
+
+def test_a_worker_that_is_not_started_again_in_time_is_ended(gate):
+    made: list[Any] = []
+
+    def factory() -> Any:
+        if made:
+            gate.pass_through()
+        return TwoReads()
+
+    workers, _ = make_workers(factory, start_method="fork")
+    with workers:
+        made.append(True)
+        with pytest.raises(AnswerTimeout, match="worker 0 in start"):
+            workers.restart(0, timeout=0.3)
+        assert [each.pid for each in multiprocessing.active_children()] == workers.worker_pids
+        assert len(workers.worker_pids) == 1
+        made.clear()
+        workers.restart(0)
+        assert workers.forward() == [[0.0] * 3] * 2
+
+
+class RefusesAll(TwoReads):
+    """Takes no weights."""
+
+    def load_state_dict(self, *_, **__):
+        raise ValueError("never")
+
+
+def test_a_worker_that_does_not_take_its_weights_when_it_is_started_again_is_ended():
+    made: list[Any] = []
+    workers, _ = make_workers(lambda: RefusesAll() if made else TwoReads(), start_method="fork")
+    with workers:
+        made.append(True)
+        with pytest.raises(WorkerError, match="worker 0 failed in connect: ValueError: never"):
+            workers.restart(0)
+        assert [each.pid for each in multiprocessing.active_children()] == workers.worker_pids
+        with pytest.raises(WorkerDied, match="worker 0"):
+            workers.forward()
+
+
+@each_scheme
+def test_a_worker_does_not_act_before_it_has_its_weights_again(monkeypatch, kind):
+    workers, scheme = make_workers(TwoReads, start_method="fork", kind=kind, value=4.0)
+    connect, seen = scheme.connect, []
+
+    def watched(**given):
+        call = Call(workers.forward, worker_ids=0, timeout=0.2)
+        call.wait()
+        seen.append((call.result, type(call.error)))
+        connect(**given)
+
+    with workers:
+        monkeypatch.setattr(scheme, "connect", watched)
+        workers.restart(0)
+        assert seen == [(None, AnswerTimeout)]
+        assert workers.forward() == [[4.0] * 3] * 2
+
+
+@both
+def test_a_worker_that_is_started_again_while_others_close_is_ended(monkeypatch, start_method):
+    workers, _ = make_workers(TwoReads, start_method=start_method)
+    start = workers_module._start_one
+
+    def closed_meanwhile(*given):
+        Call(workers.close).wait()
+        return start(*given)
+
+    monkeypatch.setattr(workers_module, "_start_one", closed_meanwhile)
+    with pytest.raises(Closed):
+        workers.restart(0)
+    assert not multiprocessing.active_children()
+    assert not [each for each in workers._crew.everybody() if each.alive]
 
 
 def test_a_thread_that_does_not_listen_is_left_behind_and_joined_by_close(gate):
