@@ -53,6 +53,8 @@ class Receiver:
         # Guards all of the above; notified whenever a message was answered, and at the end.
         self._answered = threading.Condition()
         self.answered = 0
+        self._applied = 0  # snapshots
+        self._told = 0  # of those, how many the worker knows of
         self.failure: Failure | None = None
         self.on_applied: Callable[[], None] = lambda: None
 
@@ -71,12 +73,6 @@ class Receiver:
         channel.close(self._end)
         return self._thread is None or self._thread.join(deadline)
 
-    def wait_answered(self, count: int, deadline: Deadline) -> bool:
-        """Wait until `count` messages were answered; return whether they were: not if time or channel ended first."""
-        with self._answered:
-            self._answered.wait_for(lambda: self.answered >= count or self._over, deadline.left())
-            return self.answered >= count
-
     def wait_first(self, deadline: Deadline) -> None:
         """Wait for the first weights.
 
@@ -84,23 +80,40 @@ class Receiver:
             TimeoutError: none came in time.
             RuntimeError: the model could not take them, or the sender hung up before.
         """
-        if not self.wait_answered(1, deadline):
-            if self._over:
+        with self._answered:
+            self._answered.wait_for(lambda: self.answered or self._over, deadline.left())
+            if not self.answered and self._over:
                 raise RuntimeError("the sender hung up before it sent any weights")
-            raise TimeoutError(f"worker {self._worker}: no weights came in time")
-        if self._target.version < 0 and self.failure is not None:
-            raise RuntimeError(f"{self.failure.cause}\n\n{self.failure.traceback}")
+            if not self.answered:
+                raise TimeoutError(f"worker {self._worker}: no weights came in time")
+            if self._target.version < 0 and self.failure is not None:
+                raise RuntimeError(f"{self.failure.cause}\n\n{self.failure.traceback}")
+            self._told = self._applied
+
+    def wait_applied(self, deadline: Deadline) -> bool:
+        """Wait until something was applied that neither this nor `wait_first` has told of; return whether it was."""
+        with self._answered:
+            self._answered.wait_for(
+                lambda: self._applied > self._told or self._over, deadline.left()
+            )
+            more = self._applied > self._told
+            self._told = self._applied
+            return more
 
     def retarget(self, target: Target) -> None:
         """From now on apply to `target`, beginning with the version that is held.
 
         Raises:
-            Exception: as `Target.apply`; the old target stays.
+            Exception: as `Target.apply`; the old target stays, and the new one's model is let go.
         """
         with self._answered:
-            if self._held is not None:
-                message, layout, data = self._held
-                target.apply(message.version, layout, data)
+            try:
+                if self._held is not None:
+                    message, layout, data = self._held
+                    target.apply(message.version, layout, data)
+            except BaseException:
+                target.release()
+                raise
             self._target.release()
             self._target = target
 
@@ -148,6 +161,7 @@ class Receiver:
         elif self._held is not None and self._held[0].payload.offset != message.payload.offset:
             self._left = self._held[0].payload
         self._held = (message, layout, data)
+        self._applied += 1
         self.on_applied()
 
     def _tidy(self) -> None:

@@ -96,7 +96,9 @@ class Target:
     def release(self) -> None:
         """Let the model go, with the weights that it has."""
         with self._lock:
-            _give_memory(self._plan.tensors.values())
+            if self._borrows:
+                _give_memory(self._plan.tensors.values())
+                self._borrows = False
         forward = self.model.__dict__.pop("forward", None)
         if isinstance(forward, _LockedForward) and forward.forward != self.model.forward:
             self.model.forward = forward.forward  # it had one of its own before
@@ -141,12 +143,22 @@ class Target:
                 self._load_whole(layout, buffer)
             self.version, self.torn = version, ""
 
+    def apply_unsent(self, layout: packing.Layout, buffer: torch.Tensor) -> None:
+        """Do what `apply` does, under the version that is held: one that is sent meanwhile comes before it or after.
+
+        Raises:
+            Exception: as `apply`.
+        """
+        with self._lock:
+            self.apply(self.version, layout, buffer)
+
     def _flip(self, layout: packing.Layout, buffer: torch.Tensor) -> None:
         flip = next((flip for flip in self._flips if flip.fits(layout, buffer)), None)
         if flip is None or flip.dtypes != [tensor.dtype for tensor, _ in flip.pairs]:
             flip = self._flip_for(layout, buffer)
         if flip.others and (self._in_force is None or self._in_force.layout is not layout):
             _give_memory(flip.others)
+        self._borrows = True
         try:
             for tensor, view in flip.pairs:
                 tensor.data = view
@@ -156,7 +168,7 @@ class Target:
                 tensor.data = view
             self.torn = "" if self._in_force else self.torn
             raise
-        self._in_force, self._borrows = flip, True
+        self._in_force = flip
 
     def _flip_for(self, layout: packing.Layout, buffer: torch.Tensor) -> _Flip:
         tensors, left_out = self._plan.tensors, self._plan.transient

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from reference_impl.weights.target import Target
 if TYPE_CHECKING:
     import torch
 
+    from reference_impl.core.channel import End
     from reference_impl.weights.outgoing import Side
     from reference_impl.weights.packing import Source, Strategy
 
@@ -95,12 +97,11 @@ class WorkerCalls(SchemeBase):
         if self._receiver is not None:
             self.aim(model)
         else:
-            if side.trainers_memory and side.trainers_memory & memory_of(model):
-                raise ValueError("the worker's model shares tensors with the model that is sent")
+            _refuse_trainers(side, model)
             self._receiver = Receiver(
                 Target(model), side.end, side.reader, worker_idx, private=self.private
             )
-            weakref.finalize(self, channel.close, side.end)
+            weakref.finalize(self, _hang_up, side.end, os.getpid())
         self.model_id, self.context = model_id, context
         if model_id in (None, POLICY):
             self._receiver.on_applied = functools.partial(_count, weakref.ref(self))
@@ -121,10 +122,13 @@ class WorkerCalls(SchemeBase):
 
         Raises:
             RuntimeError: before `init_on_receiver`.
+            ValueError: the model shares tensors with the trainer's.
             Exception: as `Target` and `Target.apply`; the former model stays.
         """
         receiver = self._receiving("model")
         if model is not receiver.target.model:
+            for side in self._sides.values():
+                _refuse_trainers(side, model)
             receiver.retarget(Target(model))
 
     def listen(self) -> None:
@@ -137,7 +141,16 @@ class WorkerCalls(SchemeBase):
         self._listening = True
 
     def receive(self, timeout: float | None = None) -> dict[str, torch.Tensor] | None:
-        """On a worker: wait until something more was applied; return the weights, or None if nothing came.
+        """On a worker: wait until weights were applied since `connect`, or since the last that this has returned.
+
+        Those that came before the call count: whoever asks now and then misses no change, though of
+        several it gets the newest only.
+
+        Args:
+            timeout: seconds to wait; 0 asks only; None means no limit.
+
+        Returns:
+            The weights, as `weights`; None if nothing came in time, or ever will.
 
         Raises:
             RuntimeError: the worker is not connected.
@@ -145,11 +158,9 @@ class WorkerCalls(SchemeBase):
         receiver = self._receiving("receive")
         if not self._listening:
             raise RuntimeError("receive: call connect first")
-        deadline = Deadline.after(timeout)
-        while receiver.wait_answered(receiver.answered + 1, deadline):
-            if receiver.failure is None:
-                return weights_of(receiver.target.model, self.strategy).tensors
-        return None
+        if not receiver.wait_applied(Deadline.after(timeout)):
+            return None
+        return weights_of(receiver.target.model, self.strategy).tensors
 
     def apply_weights(self, weights: Source) -> None:
         """On a worker: have the model act on these weights, which nobody sent, under the version it has.
@@ -158,8 +169,7 @@ class WorkerCalls(SchemeBase):
             RuntimeError: before `init_on_receiver`.
             Exception: as `Target.apply`.
         """
-        target = self._receiving("apply_weights").target
-        target.apply(target.version, *pack(weights, self.strategy))
+        self._receiving("apply_weights").target.apply_unsent(*pack(weights, self.strategy))
 
     def _take_side(self, worker_idx: int) -> Side:
         """Return this worker's side; other workers' are dropped."""
@@ -183,6 +193,17 @@ class WorkerCalls(SchemeBase):
         if self._receiver is None:
             raise RuntimeError(f"{operation}: call init_on_receiver first")
         return self._receiver
+
+
+def _hang_up(end: End, pid: int) -> None:
+    """End what a side has begun that is collected; a forked copy of it has begun nothing."""
+    if os.getpid() == pid:
+        channel.close(end)
+
+
+def _refuse_trainers(side: Side, model: nn.Module) -> None:
+    if side.trainers_memory and side.trainers_memory & memory_of(model):
+        raise ValueError("the worker's model shares tensors with the model that is sent")
 
 
 def _count(scheme: weakref.ref[SchemeBase]) -> None:

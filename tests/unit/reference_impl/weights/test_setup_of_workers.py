@@ -20,6 +20,7 @@ from reference_impl.weights import (
     MultiProcessWeightSyncScheme,
     SharedMemWeightSyncScheme,
 )
+from reference_impl.weights.packing import pack
 from tests.unit.reference_impl.weights.policies import WAIT_S, Call, TwoReads, weights
 from tests.unit.reference_impl.weights.setups import Receivers, Trainer
 
@@ -121,6 +122,26 @@ def test_a_worker_whose_model_does_not_fit_is_told(scheme):
     side.shutdown()
 
 
+def test_a_fork_of_a_worker_that_ends_leaves_its_channel_open(scheme):
+    scheme.init_on_sender(model=TwoReads(1.0), num_workers=1)
+    side = scheme.for_worker(0)
+    side.init_on_receiver(model=TwoReads(), worker_idx=0)
+    side.listen()
+    scheme.connect()
+    ended = [each for each in weakref.finalize._registry if each.peek()[0] is side]  # type: ignore[attr-defined]  # for want of a public way
+    assert ended
+    forked = start_process(_calls, (ended,), name="fork", start_method="fork")
+    assert forked.join(Deadline.after(WAIT_S))
+    forked.release()
+    scheme.send(weights(2.0))
+    side.shutdown()
+
+
+def _calls(functions) -> None:
+    for function in functions:
+        function()
+
+
 def dies(_scheme) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -162,23 +183,83 @@ def test_a_scheme_is_an_argument_of_a_forked_worker(kind):
     os.close(there)
 
 
-def test_what_could_not_be_applied_was_not_received(scheme, monkeypatch):
+def test_what_could_not_be_applied_was_not_received(scheme):
     scheme.init_on_sender(model=TwoReads(1.0), num_workers=1)
     receivers = Receivers(scheme)
     scheme.connect()
-    receiver = receivers.sides[0]._receiver
-    wait = receiver.wait_answered
-    assert wait(1, Deadline.after(WAIT_S))
+    side = receivers.sides[0]
+    assert side.receive(timeout=WAIT_S) is not None
+    with pytest.raises(WorkerError, match="WeightsMismatch"):
+        scheme.send({"first": torch.ones(3)})
+    assert side.receive(timeout=0.0) is None
+    receivers.stop()
 
-    def misfits_come(count, _deadline):
-        monkeypatch.undo()
-        with pytest.raises(WorkerError, match="WeightsMismatch"):
-            scheme.send({"first": torch.ones(3)})
-        assert wait(count, Deadline.after(WAIT_S))
-        return True
 
-    monkeypatch.setattr(receiver, "wait_answered", misfits_come)
-    assert receivers.sides[0].receive(timeout=0.0) is None
+def test_weights_that_came_before_the_worker_asked_are_received_once(scheme):
+    scheme.init_on_sender(model=TwoReads(1.0), num_workers=1)
+    side = scheme.for_worker(0, kind="thread")
+    side.init_on_receiver(model=TwoReads(), worker_idx=0)
+    connect = Call(side.connect)
+    scheme.connect()
+    connect.wait()
+    assert side.receive(timeout=0.0) is None  # it has connected with them
+    scheme.send(weights(2.0))
+    scheme.send(weights(3.0))
+    received = side.receive(timeout=0.0)
+    assert received["first"].tolist() == [3.0] * 3
+    assert side.receive(timeout=0.0) is None
+    side.shutdown()
+
+
+def test_what_came_before_the_sender_hung_up_is_received(scheme):
+    scheme.init_on_sender(model=TwoReads(1.0), num_workers=1)
+    receivers = Receivers(scheme)
+    scheme.connect()
+    scheme.shutdown()
+    assert receivers.sides[0].receive() is not None
+    assert receivers.sides[0].receive() is None
+    receivers.stop()
+
+
+class Overtaken:
+    """A lock that another thread gets first, once, and does something with."""
+
+    def __init__(self, lock, first) -> None:
+        self.lock, self.first = lock, [first]
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+        while self.first:
+            self.first.pop()()
+
+    def __exit__(self, *_) -> None:
+        self.lock.release()
+
+
+def test_weights_that_nobody_sent_have_the_version_that_was_held_when_they_were_applied(scheme):
+    scheme.init_on_sender(model=TwoReads(1.0), num_workers=1)
+    receivers = Receivers(scheme)
+    scheme.connect()
+    side, target = receivers.sides[0], receivers.sides[0].target
+    target._lock = Overtaken(target._lock, lambda: target.apply(7, *pack(weights(7.0))))
+    side.apply_weights(weights(5.0))
+    assert (side.version, receivers.values()) == (7, [5.0])
+    receivers.stop()
+
+
+@pytest.mark.parametrize("again", ["init_on_receiver", "model"])
+def test_a_worker_is_not_given_the_trainers_model_later_either(scheme, again):
+    trainers = TwoReads(1.0)
+    scheme.init_on_sender(model=trainers, num_workers=1)
+    receivers = Receivers(scheme)
+    scheme.connect()
+    with pytest.raises(ValueError, match="shares tensors"):
+        if again == "model":
+            receivers.sides[0].model = trainers
+        else:
+            receivers.sides[0].init_on_receiver(model=trainers, worker_idx=0)
+    scheme.send(weights(2.0))
+    assert (trainers(None), receivers.values()) == ([1.0] * 3, [2.0])
     receivers.stop()
 
 
