@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from reference_impl.weights.messages import Answer
 
-_END_WAIT_S: Final = 0.5  # a closed channel and the end of its worker arrive in either order
+# A closed channel and the end of its worker arrive in either order; several are waited for together.
+_END_WAIT_S: Final = 0.5
 
 Owned: TypeAlias = OwnedProcess | OwnedThread
 
@@ -96,6 +97,9 @@ class Conversation:
     def turn(self, operation: str, deadline: Deadline) -> Iterator[None]:
         """Hold the conversation; all else that is asked waits meanwhile.
 
+        What was begun in it is dropped if it ends with an error, an interrupt for instance: nobody
+        will gather it.
+
         Raises:
             Closed: it is, or was closed while the turn lasted.
             AnswerTimeout: others held it until the deadline; nothing was asked.
@@ -106,7 +110,12 @@ class Conversation:
         try:
             if self._closed:
                 raise Closed(f"{operation}: the workers are closed")
-            yield
+            issued = self.ledger.issued
+            try:
+                yield
+            except BaseException:
+                self._drop_since(issued)
+                raise
         finally:
             self._turn.release()
 
@@ -124,17 +133,14 @@ class Conversation:
             AnswerTimeout: workers were only late.
             Closed: `close` was called meanwhile.
         """
-        try:
-            self.post(request_id, dict.fromkeys(self.ledger.waiting(request_id), message))
-        except BaseException:
-            self.drop(request_id)  # nobody will gather it
-            raise
+        self.post(request_id, dict.fromkeys(self.ledger.waiting(request_id), message))
         return self.gather(request_id, operation, deadline)
 
     def post(self, request_id: int, messages: Mapping[int, object]) -> None:
         """Send each target of an open request that can be reached its message; wait for nobody."""
+        ends = Deadline.after(_END_WAIT_S)
         for worker in self.ledger.waiting(request_id):
-            self._post(worker, request_id, messages[worker])
+            self._post(worker, request_id, messages[worker], ends)
 
     def gather(self, request_id: int, operation: str, deadline: Deadline) -> dict[int, Answer]:
         """Do what `ask` does for a request whose message has reached the workers already."""
@@ -190,7 +196,12 @@ class Conversation:
             if held:
                 self._turn.release()
 
-    def _post(self, worker: int, request_id: int, message: object) -> None:
+    def _drop_since(self, issued: int) -> None:
+        for request_id in range(issued + 1, self.ledger.issued + 1):
+            if self.ledger.is_open(request_id):
+                self.drop(request_id)
+
+    def _post(self, worker: int, request_id: int, message: object, ends: Deadline) -> None:
         if self.ledger.unanswered(worker) > UNANSWERED_MAX:
             cause = f"it has not answered {UNANSWERED_MAX} earlier requests"
             self.ledger.on_unsent(worker, request_id, Failure(cause=cause, traceback=""))
@@ -198,7 +209,7 @@ class Conversation:
         try:
             channel.send(self.peers[worker].end, message)
         except ChannelClosed:
-            self._on_closed(worker)
+            self._on_closed(worker, ends)
 
     def _look(self, workers: Iterable[int], deadline: Deadline) -> None:
         """Wait for something of `workers`, up to the deadline, and enter all that is there."""
@@ -207,28 +218,30 @@ class Conversation:
         }
         sentinels = {s: w for w, p in present.items() if (s := p.sentinel) is not None}
         ready = channel.wait([p.end for p in present.values()], sentinels, deadline)
+        ends = Deadline.after(_END_WAIT_S)
         for worker, peer in present.items():
             if peer.end in ready:
-                self._take_all(worker, peer)
+                self._take_all(worker, peer, ends)
         for sentinel, worker in sentinels.items():
             if sentinel in ready:  # after its last words were taken
-                self._on_closed(worker)
+                self._on_closed(worker, ends)
 
-    def _take_all(self, worker: int, peer: Peer) -> None:
+    def _take_all(self, worker: int, peer: Peer, ends: Deadline) -> None:
         try:
             while peer.end.has_message() or peer.end.closed:  # what has come in is split already
                 answer: Answer = channel.recv(peer.end)
                 if self.ledger.on_answer(worker, answer.request_id, answer.failure) is None:
                     self._answers.setdefault(answer.request_id, {})[worker] = answer
         except ChannelClosed:
-            self._on_closed(worker)
+            self._on_closed(worker, ends)
 
-    def _on_closed(self, worker: int) -> None:
-        """Enter why a worker can no longer be reached: it is dead, or only its channel is closed."""
+    def _on_closed(self, worker: int, ends: Deadline) -> None:
+        """Enter why a worker can no longer be reached: it is dead by then, or only its channel is closed."""
         peer = self.peers[worker]
         # A process that is going closes its descriptors first, and can be waited for only then.
-        wait_s = 0.0 if self._closed else _END_WAIT_S
-        gone = peer.owned is not None and peer.owned.join(Deadline.after(wait_s))
+        gone = peer.owned is not None and peer.owned.join(
+            Deadline.after(0.0) if self._closed else ends
+        )
         if gone or peer.owned is None:
             self.ledger.on_lost(worker, Died(exitcode=peer.exitcode), gone=gone)
         else:

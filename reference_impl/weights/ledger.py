@@ -166,6 +166,16 @@ class Ledger:
         self._requests[self._issued] = _Request(version, fates)
         return self._issued
 
+    @property
+    def issued(self) -> int:
+        """The last id that was given to a request; 0 before the first."""
+        return self._issued
+
+    def is_open(self, request_id: int) -> bool:
+        """Return whether a request was begun and not concluded."""
+        request = self._requests.get(request_id)
+        return request is not None and not request.concluded
+
     def waiting(self, request_id: int) -> tuple[int, ...]:
         """Return the targets of an open request that have neither answered nor been lost."""
         fates = self._requests[request_id].fates

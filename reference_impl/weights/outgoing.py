@@ -172,12 +172,18 @@ class Outgoing:
             Closed, WorkerError, AnswerTimeout: what `send` would have raised, of all of them.
         """
         with self.sender.turn("wait_async", deadline):
+            self._forget_dropped()
             self._gather(self._unwaited, "send", deadline)
             return self.sender.version
 
     def close(self) -> None:
         """Hang up on every worker."""
         self.sender.close()
+        self.abandon_sides()
+
+    def abandon(self) -> None:
+        """In a fork, drop what was inherited; those that it belongs to go on."""
+        self.sender.abandon()
         self.abandon_sides()
 
     def abandon_sides(self) -> None:
@@ -204,20 +210,27 @@ class Outgoing:
         errors: list[WorkerError | AnswerTimeout] = []
         while requests:
             try:
-                self.sender.gather(requests.pop(0), operation, deadline)
+                self.sender.gather(requests[0], operation, deadline)
             except (WorkerError, AnswerTimeout) as error:
                 errors.append(error)
+            del requests[0]  # only now: one that is open and in no list would never be dropped
         if errors:
             raise joined(errors)
 
     def _tidy(self) -> None:
         talk = self.sender.conversation
+        self._forget_dropped()
         done = [request for request in self._unwaited if talk.ledger.done(request)]
         for request in done:
             talk.drop(request)
         self._unwaited = [request for request in self._unwaited if request not in done]
         if len(self._unwaited) > UNWAITED_MAX:
             raise RuntimeError(f"send: call wait_async: {UNWAITED_MAX} sends were not waited for")
+
+    def _forget_dropped(self) -> None:
+        """Leave out what an interrupt has ended just when it was to be waited for later."""
+        ledger = self.sender.conversation.ledger
+        self._unwaited = [request for request in self._unwaited if ledger.is_open(request)]
 
 
 def memory_of(source: Source) -> frozenset[int]:

@@ -143,11 +143,7 @@ class Sender:
             worker: LoadWeights(request_id=request_id, version=version, payload=payload)
             for worker, payload in payloads.items()
         }
-        try:
-            talk.post(request_id, messages)
-        except BaseException:
-            talk.drop(request_id)  # nobody will gather it, and its snapshot would be kept for good
-            raise
+        talk.post(request_id, messages)
         return request_id
 
     def _free_unneeded(self) -> None:

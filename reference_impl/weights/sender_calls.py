@@ -112,13 +112,7 @@ class SenderCalls(SchemeBase):
         recipe = Recipe(given)
         if self._sides:
             raise RuntimeError("init_on_sender: this side is a worker's")
-        if self._out is None:
-            self._out, self._out_pid = Outgoing(recipe, self.strategy), os.getpid()
-            weakref.finalize(self, _hang_up, self._out.sender, self._out_pid)
-        elif recipe.num_workers != self._out.sender.num_workers:
-            raise ValueError(
-                f"num_workers is {recipe.num_workers}, but the scheme has {self.num_workers}"
-            )
+        self._out = self._own(recipe)
         self._out.recipe = recipe
         self.model_id = model_id
         if context is not None:
@@ -234,6 +228,21 @@ class SenderCalls(SchemeBase):
         workers = out.sender.conversation.ledger.targets(worker_idx)
         out.connect(workers, weights, "connect", deadline, wait=not processes)
 
+    def _own(self, recipe: Recipe) -> Outgoing:
+        """Return the sender of this process, made if there is none; what a fork has inherited is another's."""
+        out = self._out
+        if out is not None and not self.initialized_on_sender:
+            out.abandon()
+            out = None
+        if out is None:
+            out, self._out_pid = Outgoing(recipe, self.strategy), os.getpid()
+            weakref.finalize(self, _hang_up, out.sender, self._out_pid)
+        elif recipe.num_workers != out.sender.num_workers:
+            raise ValueError(
+                f"num_workers is {recipe.num_workers}, but the scheme has {out.sender.num_workers}"
+            )
+        return out
+
     def _leave_sender(self) -> None:
         if self._out is None:
             return
@@ -242,8 +251,9 @@ class SenderCalls(SchemeBase):
                 "init_on_receiver: this is the sender; give a thread what for_worker() returns"
             )
             raise RuntimeError(message)
-        self._sides = self._out.sides
-        self._out.sender.abandon()
+        self._sides = dict(self._out.sides)
+        self._out.sides.clear()
+        self._out.abandon()
         self._out = None
 
     def _sending(self, operation: str) -> Outgoing:

@@ -188,7 +188,8 @@ class PolicyWorkers:
         deadline = Deadline.after(timeout)
         talk = self._crew.talk
         (place,) = talk.ledger.targets(worker)
-        with talk.turn("restart", deadline):  # until it is connected: before, it has weights that nobody sent
+        # Until it is connected: before, a forward would act on weights that nobody sent.
+        with talk.turn("restart", deadline):
             self._versions[place] = None
             self._crew.dismiss(place)
             try:
@@ -234,12 +235,8 @@ class _Crew:
         kind: Kind = "thread" if self.start_method == "thread" else "process"
         workers = tuple(workers)
         request_id = self.talk.begin(workers)
-        try:
-            for worker in workers:
-                self._start(worker, policy_factory, schemes, kind, request_id)
-        except BaseException:
-            self.talk.drop(request_id)  # nobody will gather it
-            raise
+        for worker in workers:
+            self._start(worker, policy_factory, schemes, kind, request_id)
         self.talk.gather(request_id, "start", deadline)
 
     def _start(

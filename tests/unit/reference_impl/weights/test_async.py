@@ -24,6 +24,7 @@ from tests.unit.reference_impl.weights.policies import (
     make_workers,
     weights,
 )
+from tests.unit.reference_impl.weights.setups import Receivers, td
 
 each_scheme = pytest.mark.parametrize(
     "kind", [MultiProcessWeightSyncScheme, SharedMemWeightSyncScheme], ids=["copy", "shared"]
@@ -126,6 +127,48 @@ def test_the_snapshot_of_an_interrupted_send_is_not_kept(monkeypatch):
                 scheme.send(weights(float(value)))
             scheme.send(weights(9.0))
         assert scheme.sender.slot_count <= 3
+
+
+def test_an_interrupted_connection_leaves_no_request_open(monkeypatch, scheme):
+    scheme.init_on_sender(params_map={0: td(1.0), 1: td(2.0)})
+    receivers = Receivers(scheme, num_workers=2)
+    scheme.connect()
+    bring = scheme.sender.bring
+    brought: list[int] = []
+
+    def interrupted(worker):
+        if brought:
+            raise KeyboardInterrupt
+        brought.append(worker)
+        return bring(worker)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scheme.sender, "bring", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            scheme.synchronize_weights()
+    ledger = scheme.sender.conversation.ledger
+    assert not any(ledger.is_open(request) for request in range(ledger.issued + 1))
+    assert scheme.send() == 1
+    receivers.stop()
+
+
+def test_a_send_that_was_interrupted_when_it_was_noted_is_not_waited_for(scheme, monkeypatch):
+    scheme.init_on_sender(model=TwoReads(1.0), num_workers=1)
+    receivers = Receivers(scheme)
+    scheme.connect()
+
+    class Interrupting(list[int]):
+        def append(self, request) -> None:
+            super().append(request)
+            raise KeyboardInterrupt
+
+    scheme._out._unwaited = Interrupting()
+    with monkeypatch.context() as patched:
+        patched.setattr(scheme._out, "_tidy", lambda: None)  # it makes a list of its own
+        with pytest.raises(KeyboardInterrupt):
+            scheme.send_async(weights(2.0))
+    assert scheme.send(weights(3.0)) == scheme.wait_async() == 2
+    receivers.stop()
 
 
 def test_a_send_that_is_waited_for_is_not_told_what_another_did():

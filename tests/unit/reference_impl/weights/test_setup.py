@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import os
 import weakref
 from typing import Any
 
 import pytest
 import torch
 
+from reference_impl.core.clock import Deadline
+from reference_impl.core.ownership import start_process
 from reference_impl.weights import MultiProcessWeightSyncScheme, SharedMemWeightSyncScheme
-from tests.unit.reference_impl.weights.policies import TwoReads, weights
+from tests.unit.reference_impl.weights.policies import WAIT_S, TwoReads, weights
 from tests.unit.reference_impl.weights.setups import Receivers, Trainer, td
 
 
@@ -242,4 +245,27 @@ def test_weights_are_not_given_to_a_worker(scheme):
     receivers = Receivers(scheme)
     with pytest.raises(RuntimeError, match="sender"):
         receivers.sides[0].connect(weights=weights(1.0))
+    receivers.stop()
+
+
+def sets_up(scheme, answers) -> None:
+    scheme.init_on_sender(model=TwoReads(3.0), num_workers=1)
+    receivers = Receivers(scheme)
+    scheme.connect()
+    os.write(answers, b"%d" % receivers.values()[0])
+    receivers.stop()
+
+
+def test_a_fork_may_set_up_the_scheme_that_it_has_inherited_for_workers_of_its_own(scheme):
+    scheme.init_on_sender(model=TwoReads(1.0), num_workers=1)
+    receivers = Receivers(scheme)
+    answers, there = os.pipe()
+    process = start_process(sets_up, (scheme, there), name="fork", start_method="fork")
+    assert process.join(Deadline.after(WAIT_S))
+    process.release()
+    os.close(there)
+    assert os.read(answers, 1) == b"3"
+    os.close(answers)
+    scheme.connect()
+    assert receivers.values() == [1.0]
     receivers.stop()

@@ -205,6 +205,8 @@ def test_weights_that_came_before_the_worker_asked_are_received_once(scheme):
     assert side.receive(timeout=0.0) is None  # it has connected with them
     scheme.send(weights(2.0))
     scheme.send(weights(3.0))
+    with side._receiver._answered:  # the ack is sent under it
+        assert side._receiver.answered == 3
     received = side.receive(timeout=0.0)
     assert received["first"].tolist() == [3.0] * 3
     assert side.receive(timeout=0.0) is None
@@ -216,6 +218,8 @@ def test_what_came_before_the_sender_hung_up_is_received(scheme):
     receivers = Receivers(scheme)
     scheme.connect()
     scheme.shutdown()
+    with receivers.sides[0]._receiver._answered:  # the ack is sent under it
+        assert receivers.sides[0]._receiver.answered == 1
     assert receivers.sides[0].receive() is not None
     assert receivers.sides[0].receive() is None
     receivers.stop()
@@ -247,17 +251,22 @@ def test_weights_that_nobody_sent_have_the_version_that_was_held_when_they_were_
     receivers.stop()
 
 
-@pytest.mark.parametrize("again", ["init_on_receiver", "model"])
-def test_a_worker_is_not_given_the_trainers_model_later_either(scheme, again):
+def by_init(side, model) -> None:
+    side.init_on_receiver(model=model, worker_idx=0)
+
+
+def by_model(side, model) -> None:
+    side.model = model
+
+
+@pytest.mark.parametrize("give", [by_init, by_model])
+def test_a_worker_is_not_given_the_trainers_model_later_either(scheme, give):
     trainers = TwoReads(1.0)
     scheme.init_on_sender(model=trainers, num_workers=1)
     receivers = Receivers(scheme)
     scheme.connect()
     with pytest.raises(ValueError, match="shares tensors"):
-        if again == "model":
-            receivers.sides[0].model = trainers
-        else:
-            receivers.sides[0].init_on_receiver(model=trainers, worker_idx=0)
+        give(receivers.sides[0], trainers)
     scheme.send(weights(2.0))
     assert (trainers(None), receivers.values()) == ([1.0] * 3, [2.0])
     receivers.stop()

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from reference_impl.core import channel
 from reference_impl.core.errors import WorkerError
 from reference_impl.weights import (
     AnswerTimeout,
@@ -224,3 +225,17 @@ def test_a_state_dict_leaves_out_buffers_that_are_not_saved(kind):
         scheme.init_on_sender(model=Transient(3.0), num_workers=1)
         with PolicyWorkers(Transient, 1, scheme=scheme, start_method="thread") as workers:
             assert workers.forward() == [[3.0, mask]]
+
+
+@each_scheme
+@both
+def test_a_worker_that_is_cut_off_acts_on_what_it_has_whatever_others_are_sent(start_method, kind):
+    workers, scheme = make_workers(TwoReads, start_method=start_method, kind=kind)
+    with workers:
+        scheme.send(weights(1.0))
+        channel.close(scheme.channels()["acks"][0])
+        for version in range(2, 6):
+            with pytest.raises(WorkerError, match="worker 0"):
+                scheme.send(weights(float(version)))
+            assert workers.forward() == [[1.0] * 3, [float(version)] * 3]
+        assert scheme.sender.slot_count <= 5

@@ -68,6 +68,17 @@ def test_closing_works_when_the_channels_were_closed_before(start_method):
     workers.close()
 
 
+def test_workers_that_lose_their_channels_at_once_are_waited_for_together():
+    workers, scheme = make_workers(TwoReads, start_method="thread", num_workers=6)
+    with workers:
+        for end in scheme.channels()["acks"]:
+            channel.close(end)
+        soon = Deadline.after(2.0)  # one after the other they would take 3 s
+        with pytest.raises(WorkerError, match="worker 5"):
+            scheme.send(timeout=0.1)
+        assert not soon.expired
+
+
 def test_channels_are_named_by_direction():
     workers, _ = make_workers(TwoReads, start_method="thread")
     with workers:
