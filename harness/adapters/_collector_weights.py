@@ -12,6 +12,7 @@ from torch import nn
 from torchrl.collectors import MultiAsyncCollector, MultiSyncCollector
 from torchrl.data import LazyTensorStorage, ReplayBuffer
 
+from harness.adapters._schemes_set_up import held_after_set_up
 from harness.adapters._torchrl_ends import close_ends
 from harness.adapters.tensordict_weights import stamps
 from harness.ports.backend import own_bound
@@ -120,6 +121,10 @@ class CollectorWeights:
         some: dict[str, Any] = {} if workers is None else {"worker_ids": list(workers)}
         some |= {} if model == "policy" else {"model_id": VALUE}
         self._collector.update_policy_weights_(weights, **some)
+
+    def set_up(self, versions: Sequence[int]) -> list[Stamp]:
+        """In forked workers, without a collector: one says itself whose weights are meant."""
+        return held_after_set_up(self._make_scheme, self._factory, versions)
 
     def misuse(self, what: Misuse) -> None:
         """Make a call that has to be refused."""

@@ -11,6 +11,7 @@ from tensordict import TensorDict
 
 from harness.adapters._collector_weights import CollectorWeights, Schemes
 from harness.adapters._reference_ends import close_ends, transfer_ends
+from harness.adapters._schemes_set_up import held_after_set_up
 from harness.adapters.tensordict_weights import stamps
 from harness.ports.backend import own_bound
 from harness.ports.pool import START_METHODS, Channel, ChannelEnd, Close, End
@@ -42,6 +43,7 @@ WEIGHTS_CAPABILITIES = WeightsCapabilities(
             "send_async",
             "wait_async",
             "restart_worker",
+            "set_up",
             "misuse_unknown_worker",
             "misuse_worker_twice",
             "misuse_no_worker",
@@ -154,6 +156,10 @@ class SchemeWeights:
     def wait_async(self) -> None:
         """Wait for that."""
         self._scheme.wait_async(timeout=self._bound_s)
+
+    def set_up(self, versions: Sequence[int]) -> list[Stamp]:
+        """In forked workers, whatever the others are."""
+        return held_after_set_up(self._make_scheme, self._factory, versions)
 
     def misuse(self, what: Misuse) -> None:
         """Make a call that has to be refused."""

@@ -16,6 +16,7 @@ WEIGHTS = WeightsPort(
         verbs=frozenset(
             {
                 "send_some",
+                "set_up",
                 "misuse_unknown_worker",
                 "misuse_unknown_model",
                 "misuse_weights_and_model",

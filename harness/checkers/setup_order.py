@@ -1,4 +1,4 @@
-"""`setup_order`: what has no meaning is refused before any effect, and who joins later gets the current version."""
+"""`setup_order`: what has no meaning is refused before any effect; who joins gets what it was to get."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from harness.ports.checkers import Checker
 
 NAME = "setup_order"
 _finding = partial(finding_on, NAME)
+VERBS = frozenset({"misuse", "restart_worker", "set_up"})
 NOBODYS = 0  # the version of what is sent by calls that have to be refused
 
 
 def check(history: History) -> Judgement:
-    """Judge each call that has to be refused, and the first forward of each worker that was started anew."""
-    judged = [op for op in history.operations if op.op in ("misuse", "restart_worker")]
+    """Judge calls that have to be refused, first forwards of workers that were started anew, and what set-up brings."""
+    judged = [op for op in history.operations if op.op in VERBS]
     done = [op for op in judged if op.status in ("ok", "fail")]
     findings = [finding for op in done for finding in _judge(history, op)]
     return Judgement(findings=tuple(findings), judged=len(done))
@@ -36,6 +37,9 @@ def check(history: History) -> Judgement:
 def _judge(history: History, op: Operation) -> Iterator[Finding]:
     if op.op == "restart_worker":
         yield from _restarted(history, op)
+        return
+    if op.op == "set_up":
+        yield from _set_up(op)
         return
     what = op.arguments["what"]
     if op.status == "ok":
@@ -69,6 +73,14 @@ def _restarted(history: History, op: Operation) -> Iterator[Finding]:
             yield _finding(text, op, first.forward)
 
 
-CHECKER = Checker(
-    name=NAME, components=WEIGHTS, check=check, verbs=frozenset({"misuse", "restart_worker"})
-)
+def _set_up(op: Operation) -> Iterator[Finding]:
+    """Each worker holds what was meant for it."""
+    for row in op.rows if op.status == "ok" else ():
+        meant = op.arguments["versions"][row["worker"]]
+        for version in read_by(row):
+            if version != meant:
+                text = f"{named(op)} gave worker {row['worker']} version {version}: {meant} was meant for it"
+                yield _finding(text, op)
+
+
+CHECKER = Checker(name=NAME, components=WEIGHTS, check=check, verbs=VERBS)

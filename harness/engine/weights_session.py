@@ -68,6 +68,8 @@ class WeightsSession(Session):
                 return {"worker": verb.worker}
             case verbs.Misused():
                 return {"what": verb.what, "refusable": True}
+            case verbs.SetUp():
+                return {"versions": list(verb.versions)}
             case verbs.Race():
                 return {"sends": verb.sends}
             case _:
@@ -76,8 +78,8 @@ class WeightsSession(Session):
     def perform(self, verb: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call the trainer's side."""
         match verb:
-            case verbs.Forward():
-                return {"rows": [_row(stamp) for stamp in self._sync.forward(verb.workers)]}
+            case verbs.Forward() | verbs.SetUp():
+                return {"rows": [_row(stamp) for stamp in self._stamps(verb)]}
             case verbs.Race():
                 return self._race(verb)
             case verbs.Mutate():
@@ -103,6 +105,13 @@ class WeightsSession(Session):
             case _:
                 raise AssertionError(f"no such verb: {verb!r}")
         return {}
+
+    def _stamps(self, verb: verbs.Forward | verbs.SetUp) -> list[port.Stamp]:
+        if isinstance(verb, verbs.SetUp):
+            found: list[port.Stamp] = self._sync.set_up(verb.versions)
+        else:
+            found = self._sync.forward(verb.workers)
+        return found
 
     def spoil_next_send(self, fault: str, defect: str) -> None:
         """Have the next send carry weights that the worker cannot apply."""

@@ -38,6 +38,7 @@ from harness.ports.weights_verbs import (
     RestartWorker,
     Send,
     SendAsync,
+    SetUp,
     Shutdown,
     WaitAsync,
 )
@@ -136,6 +137,11 @@ def _races(draw: DrawFn, _: Workers) -> Steps:
 def _async_sends(draw: DrawFn, _: Workers) -> Steps:
     between = (Forward(),) if draw(st.booleans()) else ()
     return (SendAsync(version=LEFT), *between, WaitAsync(), Forward())
+
+
+def _sets_up(draw: DrawFn, workers: Workers) -> Steps:
+    everybody = range(1, workers.setup.num_workers + 1)
+    return (SetUp(versions=tuple(draw(st.permutations(everybody)))),)
 
 
 def _restarts(draw: DrawFn, workers: Workers) -> Steps:
@@ -276,6 +282,7 @@ BLOCKS = (
     Block(
         name="async sends", draw=_async_sends, possible=lambda w: w.has("send_async", "wait_async")
     ),
+    Block(name="sets_up", draw=_sets_up, possible=lambda w: w.has("set_up")),
     Block(name="restarts", draw=_restarts, possible=lambda w: w.has("restart_worker")),
     Block(
         name="misuses",

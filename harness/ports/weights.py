@@ -147,6 +147,9 @@ class FullWeightSync(WeightSync, Protocol):
     def restart_worker(self, worker: int) -> None:
         """Replace a worker."""
 
+    def set_up(self, versions: Sequence[int]) -> list[Stamp]:
+        """What each worker of a second scheme holds, which is connected with weights by worker."""
+
     def misuse(self, what: Misuse) -> None:
         """Make a call that has to be refused: `misuse_...`."""
 

@@ -105,6 +105,19 @@ class Misused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetUp:
+    """A second scheme is set up from weights by worker, and connected; each of its workers says what it holds.
+
+    Attributes:
+        versions: of the first worker's weights, of the second's, and so on.
+    """
+
+    versions: tuple[int, ...]
+    do: Literal["set_up"] = "set_up"
+    within_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Race:
     """The trainer sends one version after the other while a second thread has the workers act without a pause.
 
@@ -129,7 +142,16 @@ class Shutdown:
 
 
 WeightsVerb = (
-    Forward | Mutate | Send | SendAsync | WaitAsync | RestartWorker | Misused | Race | Shutdown
+    Forward
+    | Mutate
+    | Send
+    | SendAsync
+    | WaitAsync
+    | RestartWorker
+    | Misused
+    | SetUp
+    | Race
+    | Shutdown
 )
 ALWAYS: frozenset[str] = frozenset({"forward", "mutate", "send", "race", "shutdown"})
 OPTIONAL: frozenset[str] = frozenset(
@@ -139,6 +161,7 @@ OPTIONAL: frozenset[str] = frozenset(
         "send_async",
         "wait_async",
         "restart_worker",
+        "set_up",
         "misuse_unknown_worker",
         "misuse_worker_twice",
         "misuse_no_worker",

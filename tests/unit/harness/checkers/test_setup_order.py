@@ -72,6 +72,30 @@ def test_a_new_worker_that_acts_on_an_old_version_is_found():
     ]
 
 
+def set_up(*rows: tuple[int, int, int]) -> list[str]:
+    recorder = Recorder("weights")
+    names = ("first", "last", "buffer")
+    held = [{"worker": w, **dict(zip(names, row, strict=True))} for w, row in enumerate(rows)]
+    recorder.ok(recorder.invoke("set_up", versions=[7, 8]), rows=held)
+    return found(recorder)
+
+
+def test_workers_that_are_given_what_was_meant_for_them_pass():
+    assert set_up((7, 7, 7), (8, 8, 8)) == []
+
+
+def test_a_worker_that_is_given_what_was_meant_for_another_is_found():
+    assert set_up((7, 7, 7), (7, 7, 7)) == [
+        "set_up (request 0) gave worker 1 version 7: 8 was meant for it"
+    ]
+
+
+def test_a_set_up_that_failed_is_not_judged_here():
+    recorder = Recorder("weights")
+    recorder.fail(recorder.invoke("set_up", versions=[7, 8]), "no", error="ValueError")
+    assert found(recorder) == []
+
+
 def test_a_new_worker_may_act_on_what_was_sent_since():
     recorder = Recorder("weights")
     recorder.call("restart_worker", worker=0)
