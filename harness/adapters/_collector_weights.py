@@ -32,6 +32,11 @@ NOBODY = 99  # a worker that is not there
 
 
 Schemes = Mapping[str, Any]  # their classes, by what scenarios call them
+_QUEUES: Mapping[Channel, str] = {
+    "commands": "_instruction_queues",
+    "results": "_ack_queues",
+    "weights": "_weight_init_queues",  # the later ones, too, where each worker has a copy
+}
 VALUE = "postproc.value_network"  # where a worker's collector has its value network
 FRAMES_MAX = 10_000  # of one cell
 
@@ -156,7 +161,7 @@ class CollectorWeights:
         return close_ends(self._queues(channel) if end == "owner" else [], how)
 
     def transfer_ends(self, channel: Channel, _: End) -> list[int]:
-        """Acks are read from pipes, instructions written to them."""
+        """Acks are read from pipes, instructions and weights written to them."""
         if channel == "results":
             return [queue._reader.fileno() for queue in self._queues(channel)]  # noqa: SLF001 - no public way
         return [queue._writer.fileno() for queue in self._queues(channel)]  # noqa: SLF001 - no public way
@@ -183,7 +188,5 @@ class CollectorWeights:
         )
 
     def _queues(self, channel: Channel) -> list[Any]:
-        by_worker = (
-            self._scheme._ack_queues if channel == "results" else self._scheme._instruction_queues  # noqa: SLF001 - no public way
-        )
+        by_worker = getattr(self._scheme, _QUEUES[channel])
         return [queue for _, queue in sorted(by_worker.items())]

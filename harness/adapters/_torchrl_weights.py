@@ -32,8 +32,11 @@ WEIGHTS = WeightsPort(
             "models": frozenset({"policy", "policy_and_value"}),
         },
         channels={"process": frozenset({"results/owner/reader", "results/owner/public"})},
-        transfers={"process": frozenset({"commands", "results"})},
-        once=frozenset({"commands", "results"}),  # queues count their items beside the pipe
+        # A private copy travels beside its instruction; what is shared did so once, before the first step.
+        transfers={"process": frozenset({"commands", "results", "weights"})},
+        once=frozenset(
+            {"commands", "results", "weights"}
+        ),  # queues count their items beside the pipe
     ),
     make=functools.partial(CollectorWeights, SCHEMES),
 )

@@ -21,7 +21,7 @@ class Transfer(Common):
     """An item on its way.
 
     Attributes:
-        channel: `commands` are put by the driver and got by workers, `results` the other way round.
+        channel: `commands` and `weights` are put by the driver and got by workers, `results` the other way round.
         role: `driver`, `worker` (any) or `worker:INDEX`.
         k: which of its transfers, counted from when the fault is armed; those of `driver` in all.
     """
@@ -37,14 +37,14 @@ class Transfer(Common):
     @property
     def puts(self) -> bool:
         """Whether the role puts into this channel; else it gets."""
-        return (self.channel == "commands") == (self.role == "driver")
+        return (self.channel == "results") == (self.role != "driver")
 
     @property
     def nonsense(self) -> str | None:
         """What is wrong with channel and role, if anything: who gets an item can do nothing to it."""
         if self.puts or not self.strikes_item:
             return None
-        who = "the driver" if self.channel == "commands" else "a worker"
+        who = "a worker" if self.channel == "results" else "the driver"
         return f"{self.channel} are put by {who}, got {self.role!r}"
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:

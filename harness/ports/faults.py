@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from harness.model.gate import GateRule, Target
 from harness.model.scenario import Placement
+from harness.ports.pool import Channel
 
 Record = Literal["armed", "reached", "effect", "healed"]
 
@@ -136,7 +137,7 @@ class TransferFault(Protocol):
         """What it is called: what the interposer has to do."""
 
     @property
-    def channel(self) -> Literal["commands", "results"]:
+    def channel(self) -> Channel:
         """Which channel."""
 
     @property

@@ -38,7 +38,7 @@ Payload = Literal[
 ]
 Ends = Literal["split", "truncated", "both", "by_turns"]
 Autoreset = Literal["same_step", "next_step"]
-Channel = Literal["commands", "results"]
+Channel = Literal["commands", "results", "weights"]  # weights: on their way beside the commands
 End = Literal["owner", "worker"]
 Close = Literal["reader", "public"]
 Transport = Literal["thread", "process"]

@@ -170,7 +170,7 @@ class WeightsCapabilities:
         worker_ops: operations of a worker that its probe models see; a scheme that writes into tensors by
             itself passes no `apply`.
         channels: by transport, channel ends that can be closed, as `results/owner/reader`: `commands` carry
-            instructions, `results` acks.
+            instructions, `results` acks, `weights` what instructions are about.
         transfers: by transport, channels whose transfers can be counted.
         once: channels whose items cannot come twice, or are not promised to be told apart.
         closes_by_itself: what is dropped without `close` is meant to release its workers.
