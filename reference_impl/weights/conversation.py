@@ -105,9 +105,12 @@ class Conversation:
             AnswerTimeout: others held it until the deadline; nothing was asked.
         """
         left = deadline.left()
-        if not self._turn.acquire(timeout=-1 if left is None else left):
-            raise AnswerTimeout((), operation, 0)
+        taken: list[bool] = []
         try:
+            # One call that runs in C: an interrupt comes before the lock is taken, or once that is noted.
+            taken.extend(map(self._turn.acquire, (True,), (-1 if left is None else left,)))
+            if not taken[0]:
+                raise AnswerTimeout((), operation, 0)
             if self._closed:
                 raise Closed(f"{operation}: the workers are closed")
             issued = self.ledger.issued
@@ -117,7 +120,8 @@ class Conversation:
                 self._drop_since(issued)
                 raise
         finally:
-            self._turn.release()
+            if taken and taken[0]:  # not `any(taken)`: an interrupt may come after a call
+                self._turn.release()
 
     def ask(
         self, request_id: int, message: object, operation: str, deadline: Deadline
