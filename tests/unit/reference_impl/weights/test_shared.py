@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from reference_impl.core import channel
-from reference_impl.core.errors import WorkerError
+from reference_impl.core.errors import WorkerDied, WorkerError
 from reference_impl.weights import (
     AnswerTimeout,
     MultiProcessWeightSyncScheme,
@@ -26,6 +26,7 @@ from tests.unit.reference_impl.weights.policies import (
     make_workers,
     weights,
 )
+from tests.unit.reference_impl.weights.setups import Receivers
 
 both = pytest.mark.parametrize("start_method", ["fork", "thread"])
 each_scheme = pytest.mark.parametrize(
@@ -225,6 +226,21 @@ def test_a_state_dict_leaves_out_buffers_that_are_not_saved(kind):
         scheme.init_on_sender(model=Transient(3.0), num_workers=1)
         with PolicyWorkers(Transient, 1, scheme=scheme, start_method="thread") as workers:
             assert workers.forward() == [[3.0, mask]]
+
+
+@each_scheme
+def test_a_worker_that_nobody_watches_and_nothing_reaches_may_still_act_on_what_it_has(kind):
+    scheme = kind()
+    scheme.init_on_sender(model=TwoReads(1.0), num_workers=2)
+    receivers = Receivers(scheme, num_workers=2)
+    scheme.connect()
+    channel.close(scheme.channels()["acks"][0])
+    for version in range(2, 6):
+        with pytest.raises(WorkerDied, match="worker 0"):
+            scheme.send(weights(float(version)))
+        assert receivers.values() == [1.0, float(version)]
+    receivers.stop()
+    scheme.shutdown()
 
 
 @each_scheme
