@@ -104,10 +104,7 @@ class ColumnCalls:
             sent.put(pick, given)
             return dense.write(given, pick)
 
-        went = talk.send_written(operation, asked, line, envs, sent, write)
-        if went:
-            self._roots.moves(envs, sent.row)
-        return went
+        return talk.send_written(operation, asked, line, envs, sent, write)
 
     def collect(self, deliveries: list[Delivery], *, lent: bool = False) -> Batch | list[Delivery]:
         """Return the batch; where it is not of one form, its rows.

@@ -20,7 +20,7 @@ from reference_impl.pool.state import PoolState
 from reference_impl.pool.written_calls import WrittenCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from reference_impl.pool.lines import Line
     from reference_impl.pool.state import Delivery
@@ -35,6 +35,10 @@ def _nobody(_: PoolState) -> Collection[int]:
     return ()
 
 
+def _to_nobody(_env: int, _result: Any) -> None:
+    pass
+
+
 class Conversation(WrittenCalls):
     """What is said between one pool and its workers."""
 
@@ -47,6 +51,8 @@ class Conversation(WrittenCalls):
         self._reading = False
         self._waiting = 0  # threads that wait for the one that reads
         self._state = PoolState(len(self._workers), len(workers[0].envs))
+        # Told, under the lock, what envs answered to callers that had given up on it.
+        self.overhears: Callable[[int, Any], None] = _to_nobody
 
     def close(self) -> None:
         """Refuse further calls; those that wait raise `Closed` as soon as the workers end."""
@@ -97,7 +103,7 @@ class Conversation(WrittenCalls):
                         over[env] = self._workers[env]
                     except BaseException:
                         self._state.retract(ids[position:])
-                        self._state.abandon(ids[:position])
+                        self._give_up(ids[:position])
                         raise
             finally:
                 self._line.posted()
@@ -204,9 +210,27 @@ class Conversation(WrittenCalls):
                     replies[env] = error
         except BaseException:
             with self._changed:
-                self._state.abandon(ids)
+                self._give_up(ids)
             raise
         return replies
+
+    def at_rest(self, operation: Operation, envs: Collection[int], read: Callable[[], T]) -> T:
+        """Return `read()`, at a moment at which no step or reset of `envs` is under way.
+
+        One that its caller gave up on is waited for.
+
+        Raises:
+            RuntimeError: one of them has an answer that is to be received first.
+        """
+
+        def find(state: PoolState) -> tuple[int, ...] | None:
+            return state.at_rest(operation, envs)
+
+        return self.receive_by(find, NEVER, find, lambda _: read())
+
+    def _give_up(self, ids: Iterable[int]) -> None:
+        for one in self._state.abandon(ids):
+            self.overhears(one.env, one.result)
 
     def _await_group(
         self,
@@ -221,7 +245,7 @@ class Conversation(WrittenCalls):
             return self.receive_by(find, NEVER, find, collect, lambda _: envs)
         except BaseException:
             with self._changed:
-                self._state.abandon(ids)
+                self._give_up(ids)
             raise
 
     def _wait_for_reader(self, deadline: Deadline) -> None:
@@ -249,6 +273,7 @@ class Conversation(WrittenCalls):
 
     def _take(self, heard: Heard) -> None:
         for env, request in heard.replies:
+            self._overhear(env, request, _ELSEWHERE)
             self._state.answer_to(request, env, _ELSEWHERE)
         for env in heard.gone:
             channel.wait((self._workers[env].end,), (), Deadline.after(0.0))
@@ -275,7 +300,12 @@ class Conversation(WrittenCalls):
                 else:
                     env = worker.envs[reply.place]
                     self._line.settle(env, reply.request)
+                    self._overhear(env, reply.request, reply)
                     self._state.answer(env, reply)
+
+    def _overhear(self, env: int, request: int, reply: Done | Failed) -> None:
+        if isinstance(reply, Done) and self._state.owes(env, request):
+            self.overhears(env, reply.result)
 
     def _unreadable(self, worker: Worker, cause: str, text: str) -> None:
         # The id went with the message. A worker answers in order, so it was the oldest question's.

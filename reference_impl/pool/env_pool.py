@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -149,6 +150,7 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         self._restarts: Restarts | None = None
         self._talk = self._conversation(options, built)
         self._roots = Roots()
+        self._talk.overhears = partial(self._roots.overheard, line)
         self._columns = self._column_calls()
         self._fresh: dict[int, Values] = {}
         self._came: dict[int, tuple[Values, Values | None]] = {}
@@ -208,21 +210,21 @@ class AsyncEnvPool(ControlCalls, EnvBase):
 
         Args:
             tensordict: not changed; its masks ("_reset" and nested ones) say who is reset, and its
-                entries are kept for the others, as are the last root entries of those that it does
-                not hold.
+                entries are kept for the others, and completed by their last roots.
             kwargs: passed on to each env's `reset`.
 
         Raises:
             WorkerError: an env failed.
+            RuntimeError: one of them, reset or not, is in a step, or the answer to one was not
+                received: where it is, is not known. Nobody was reset; `async_reset_send` resets
+                some without a look at the others.
         """
         given = tensordict
         if given is not None:
             given = given.exclude(ENV_INDEX)
-            if is_partial(given, self.reset_keys):
-                # A masked update writes into what it is given, and pads with zeros what is missing.
-                given = self._last_roots(given).update(given.clone())
-            else:
-                given = given.copy()
+            # A masked update writes into what it is given, and pads with zeros what is missing.
+            masks = is_partial(given, self.reset_keys)
+            given = self._completed(given) if masks else given.copy()
         return self._numbered(super().reset(given, **kwargs))
 
     def step(self, tensordict: TensorDictBase) -> TensorDictBase:
@@ -325,21 +327,35 @@ class AsyncEnvPool(ControlCalls, EnvBase):
             given = rows(tensordict, (ENV_INDEX,), private=False)
         fresh = {env: values for env, values in self._fresh.items() if named[env]}
         missing = {env: _or_none(given[env]) for env in envs if named[env] and env not in fresh}
+        # Before anybody is reset: they may be in a step.
+        spared = self._last_roots([env for env in envs if not named[env]])
         if missing:
             fresh |= self._talk.ask(Operation.RESET, missing, dict.fromkeys(missing, kwargs))
         for env, values in fresh.items():
             self._roots.saw(env, values)
-        if len(fresh) < self.num_envs:
+        if spared:
             template = fresh[min(fresh)] if fresh else self._root_form()
-            for env in envs:
-                if env not in fresh:
-                    fresh[env] = self._roots.like(template, env, given[env])
+            fresh |= {env: like(template, last, given[env]) for env, last in spared.items()}
         return self._numbered(self._stack(fresh))
 
-    def _last_roots(self, given: TensorDictBase) -> TensorDictBase:
-        form = self._root_form()
+    def _completed(self, given: TensorDictBase) -> TensorDictBase:
+        """Return a copy of `given` with those entries of the last roots that it does not hold."""
+        form, last = self._root_form(), self._last_roots(range(self.num_envs))
         parts = enumerate(rows(given, (ENV_INDEX,), private=False))
-        return self._stack({env: self._roots.like(form, env, part) for env, part in parts})
+        kept = {env: like(form, last[env], part) for env, part in parts}
+        return self._stack(kept).update(given.clone())
+
+    def _last_roots(self, envs: Sequence[int]) -> dict[int, Values | None]:
+        """Return by env its last root, if there is any.
+
+        Raises:
+            RuntimeError: one of them is in a step.
+        """
+
+        def read() -> dict[int, Values | None]:
+            return {env: self._roots.last(env) for env in envs}
+
+        return self._talk.at_rest(Operation.RESET, envs, read) if envs else {}
 
     def _root_form(self) -> Values:
         """Return the root of one env, in zeros."""

@@ -20,7 +20,7 @@ from reference_impl.core import channel
 from reference_impl.core.clock import MONOTONIC, Deadline
 from reference_impl.core.errors import Closed, WorkerError
 from reference_impl.pool.conversation import Conversation
-from reference_impl.pool.messages import Done, Operation
+from reference_impl.pool.messages import CONTROLS, Done, Operation
 from reference_impl.pool.roots import like
 from reference_impl.pool.state import Lost
 from reference_impl.pool.values import Values, pack, unpack
@@ -143,6 +143,8 @@ class RestartingConversation(Conversation):
         return {**super().standing(), "restarts": tuple(self._restarts.counts)}
 
     def _post(self, env: int, call: Call) -> None:
+        if call.operation not in CONTROLS:
+            self._with_cuts.cuts.pop(env, None)  # its caller gave up on it
         if call.operation in _RESETS:
             self._unreset.discard(env)
             self._reset_kwargs[env] = call.kwargs

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from reference_impl.pool.lines import IN_SLOT
 from reference_impl.pool.values import Values
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from tensordict import TensorDictBase
     from tensordict.utils import NestedKey
+
+    from reference_impl.pool.slot_line import SlotLine
 
 
 class Roots:
@@ -29,20 +32,19 @@ class Roots:
         """Remember that `read(env)` tells what an env returned; None: it cannot be told now."""
         self._seen.update(dict.fromkeys(envs, read))
 
-    def moves(self, envs: Iterable[int], read: Callable[[int], Values | None]) -> None:
-        """Take note that envs are asked for a step: where it lies is written, `read` knows better."""
-        self._seen.update({env: read for env in envs if callable(self._seen.get(env))})
+    def overheard(self, line: SlotLine | None, env: int, result: Any) -> None:
+        """Remember what an env answered although its caller had given up on it."""
+        if line is not None and result is IN_SLOT:
+            self.saw_later((env,), line.last_root)
+        elif isinstance(result, tuple):  # a step, and the root of the next one if that was reset
+            self.saw(env, result[0] if result[1] is None else result[1])
+        elif isinstance(result, Values):
+            self.saw(env, result)
 
-    def _last(self, env: int) -> Values | None:
+    def last(self, env: int) -> Values | None:
+        """Return the last root of an env, if there is any."""
         seen = self._seen.get(env)
         return seen(env) if callable(seen) else seen
-
-    def like(self, template: Values, env: int, given: Values | None) -> Values:
-        """Return the root of an env that is not reset, with the keys of one that is.
-
-        Each entry is the env's last one; failing that, the caller's; failing that, zero.
-        """
-        return like(template, self._last(env), given)
 
 
 def like(template: Values, first: Values | None, second: Values | None = None) -> Values:

@@ -21,7 +21,7 @@ from reference_impl.core.errors import Closed, Leased, WorkerDied, WorkerError
 from reference_impl.pool.messages import CONTROLS, Done, Failed, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 _NO_FAILURE: Final = frozenset({Done, NoneType})
 OWED_MAX: Final = (
@@ -57,6 +57,13 @@ class _Request:
     alone: bool  # to be received by its env index, not in a batch
     given: object  # what the caller sent along, kept for the result
     answer: Done | Failed | Lost | None = None
+
+
+def _busy(envs: Collection[int], operation: Operation, busy: Collection[int]) -> RuntimeError:
+    return RuntimeError(
+        f"some envs are still busy: asked {list(envs)} for {operation.value}, "
+        f"busy are {sorted(busy)}; receive their results first"
+    )
 
 
 class PoolState:
@@ -127,10 +134,7 @@ class PoolState:
         busy = frozenset() if operation in CONTROLS else self.busy()
         if not busy.isdisjoint(envs) or any(len(self._owed[env]) >= OWED_MAX for env in envs):
             busy = busy.union(env for env, owed in self._owed.items() if len(owed) >= OWED_MAX)
-            raise RuntimeError(
-                f"some envs are still busy: asked {envs} for {operation.value}, "
-                f"busy are {sorted(busy)}; receive their results first"
-            )
+            raise _busy(envs, operation, busy)
         ids = tuple(range(self._next_id, self._next_id + len(envs)))
         self._next_id += len(envs)
         requests = self._requests
@@ -184,17 +188,25 @@ class PoolState:
         for id_ in ids:
             self._requests.pop(id_, None)
 
-    def abandon(self, ids: Iterable[int]) -> None:
-        """Give up on requests: ready answers are dropped now, open ones when they come."""
+    def abandon(self, ids: Iterable[int]) -> list[Delivery]:
+        """Give up on requests: answers are dropped now, and returned if good, or when they come."""
+        dropped = []
         for id_ in ids:
             request = self._requests.pop(id_, None)
             if request is None:
                 continue
             if request.answer is None:
                 self._owed[request.env].add(id_)
-            else:
-                self._arrived.remove(id_)
-                self.dropped += 1
+                continue
+            self._arrived.remove(id_)
+            self.dropped += 1
+            if isinstance(request.answer, Done):
+                dropped.append(Delivery(request.env, request.given, request.answer.result))
+        return dropped
+
+    def owes(self, env: int, id_: int) -> bool:
+        """Return whether `env` has still to answer a request whose caller gave up on it."""
+        return id_ in self._owed[env]
 
     def answer(self, env: int, reply: Done | Failed) -> bool:
         """Take a reply; return False if it was dropped: unknown, given up on, or a repetition."""
@@ -251,6 +263,23 @@ class PoolState:
     def close(self) -> None:
         """Refuse everything from now on."""
         self._closed = True
+
+    def at_rest(self, operation: Operation, envs: Collection[int]) -> tuple[int, ...] | None:
+        """Return no ids, once none of `envs` has a step or a reset before it; None: wait on.
+
+        Args:
+            operation: for which they have to be at rest.
+            envs: which.
+
+        Raises:
+            RuntimeError: one has an answer that is to be received first.
+            Closed: the pool is closed.
+        """
+        self._check_open()
+        moving = {each.env for each in self._requests.values() if each.operation not in CONTROLS}
+        if not moving.isdisjoint(envs):
+            raise _busy(envs, operation, moving)
+        return None if any(self._owed[env] for env in envs) else ()
 
     def outstanding(self, operation: Operation) -> int:
         """Return how many results of batches of `operation` are still to be received."""

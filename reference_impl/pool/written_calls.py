@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from reference_impl.pool.lines import Heard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from reference_impl.pool.messages import Operation
     from reference_impl.pool.slot_line import SlotLine
@@ -28,6 +28,9 @@ class WrittenCalls:
         raise NotImplementedError
 
     def _take(self, heard: Heard) -> None:
+        raise NotImplementedError
+
+    def _give_up(self, ids: Iterable[int]) -> None:
         raise NotImplementedError
 
     def _await_group(
@@ -69,7 +72,7 @@ class WrittenCalls:
             try:
                 lost = line.command(envs, ids, asked, write())
             except BaseException:
-                self._state.abandon(ids)
+                self._give_up(ids)
                 raise
             for env in lost:
                 self._lose(env)
@@ -105,7 +108,7 @@ class WrittenCalls:
                 if not lost and not self._reading and self._read_all(line, ids):
                     return collect(None)
             except BaseException:
-                self._state.abandon(ids)
+                self._give_up(ids)
                 raise
         return self._await_group(tuple(ids), range(len(ids)), collect)
 

@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 import torch
-from tensordict import TensorDict
 
 from reference_impl.core.errors import Leased, WorkerError
 from reference_impl.pool import AsyncEnvPool, async_calls
@@ -135,18 +134,6 @@ def test_one_env_is_received_by_its_index_out_of_a_batch(make):
     assert torch.equal(step["action"], root["action"][2])
     assert following["observation"].tolist() == [3, 1, 1]
     assert pool.async_step_and_maybe_reset_recv(3)[0].shape == (3,)
-
-
-def test_a_partial_reset_shows_the_last_roots_of_envs_that_are_in_a_step(make, gate):
-    pool = make(Behaviour(length=9), Behaviour(length=9, gate=gate))
-    gate.open()
-    pool.async_step_and_maybe_reset_send(acting(pool.reset()))
-    _, root = pool.async_step_and_maybe_reset_recv(2)
-    pool.async_step_and_maybe_reset_send(acting(root)[1:])
-    mask = TensorDict({"_reset": torch.tensor([[True], [False]])}, batch_size=[2])
-    assert pool.reset(mask)["observation"].tolist() == [[1, 2, 0], [2, 1, 1]]
-    gate.open()
-    assert pool.async_step_and_maybe_reset_recv()[0]["next", "observation"].tolist() == [[2, 1, 2]]
 
 
 def lease(pool, envs=None, kind="step_and_maybe_reset"):

@@ -16,7 +16,7 @@ from reference_impl.core.errors import Closed, WorkerDied, WorkerError
 from reference_impl.core.ownership import start_thread
 from reference_impl.pool import AsyncEnvPool
 from reference_impl.pool.options import Options
-from reference_impl.pool.restarts import Restarts, cut_off
+from reference_impl.pool.restarts import RestartingConversation, Restarts, cut_off
 from reference_impl.pool.state import Lost
 from tests.unit.reference_impl.pool.envs import Behaviour, ProbeEnv
 
@@ -299,3 +299,22 @@ def test_the_answer_to_what_was_cut_off_has_every_entry_of_the_specs(make):
         "terminated",
         "truncated",
     }
+
+
+@only_processes
+def test_a_step_that_is_cut_off_and_given_up_on_is_not_taken_for_the_next_reset(
+    make, gate, monkeypatch
+):
+    raising = Behaviour(length=9, raise_in_steps=(1,), gate=gate)
+    pool = make(raising, Behaviour(length=9, kill_in_steps=(1,)))
+    root = pool.reset()
+    cut = RestartingConversation._cut
+
+    def then_open(*args):
+        cut(*args)
+        gate.open()
+
+    monkeypatch.setattr(RestartingConversation, "_cut", then_open)
+    with pytest.raises(WorkerError, match="planned in step 1"):
+        pool.step_and_maybe_reset(act(root))
+    assert pool.reset()["observation"].tolist() == [[1, 2, 0], [2, 2, 0]]

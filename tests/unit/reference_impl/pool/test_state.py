@@ -140,6 +140,7 @@ def test_an_answer_from_before_a_loss_is_still_delivered():
         lambda state: state.ready_single(STEP, 0),
         lambda state: state.ready_group(()),
         lambda state: state.begin_round(STEP),
+        lambda state: state.at_rest(RESET, (0,)),
     ],
 )
 def test_a_closed_pool_refuses_every_call(call):
@@ -216,6 +217,29 @@ def test_a_round_does_not_end_well_in_a_closed_pool():
     state.close()
     with pytest.raises(Closed):
         state.end_round(ids)
+
+
+def test_an_env_is_at_rest_once_its_step_is_delivered_whatever_controls_it_was_asked():
+    state = PoolState(2)
+    begin(state, 1, operation=Operation.GET_ATTR)
+    [id_] = begin(state, 0)
+    assert state.at_rest(RESET, (1,)) == ()
+    state.answer(0, done(id_))
+    with pytest.raises(RuntimeError, match=r"asked \[0\] for reset, busy are \[0\]"):
+        state.at_rest(RESET, (0,))
+    take(state)
+    assert state.at_rest(RESET, (0, 1)) == ()
+
+
+def test_an_env_is_waited_for_that_has_not_answered_what_its_caller_gave_up_on():
+    state = PoolState(2)
+    ids = begin(state, 0, 1)
+    state.answer(0, done(ids[0]))
+    assert [one.result for one in state.abandon(ids)] == [f"result of {ids[0]}"]
+    assert (state.owes(0, ids[0]), state.owes(1, ids[1])) == (False, True)
+    assert (state.at_rest(RESET, (0,)), state.at_rest(RESET, (1,))) == ((), None)
+    state.answer(1, done(ids[1]))
+    assert state.at_rest(RESET, (1,)) == ()
 
 
 def test_a_batch_of_all_that_is_outstanding_needs_each_that_has_not_answered():
