@@ -107,6 +107,7 @@ class Conversation(WrittenCalls):
                         raise
             finally:
                 self._line.posted()
+                self._stir()  # who waits for one env may be content with another
             # Not before all were posted: who replaces a worker asks the new one all that is open.
             for env, worker in over.items():
                 if worker is self._workers[env]:
@@ -256,6 +257,12 @@ class Conversation(WrittenCalls):
         finally:
             self._waiting -= 1
 
+    def _stir(self) -> None:
+        """Have those who wait look again: not all that changes the ledger is heard on the line."""
+        self._changed.notify_all()
+        if self._reading:
+            self._line.nudge()
+
     def _read_round(self, deadline: Deadline, wanted: Collection[int] = ()) -> None:
         """Wait for something to read, without the lock, and take all of it into the state."""
         if self._reading:
@@ -340,3 +347,4 @@ class Conversation(WrittenCalls):
             lost = worker.post_mortem()
             for each in worker.envs:
                 self._state.lose(each, lost)
+            self._stir()

@@ -167,10 +167,12 @@ class RestartingConversation(Conversation):
             if given_up is None:
                 self._go_on(self._members[index], lost)
                 self._line.posted()
+                self._stir()
                 return
             lost = given_up
         for each in worker.envs:
             self._state.lose(each, lost)
+        self._stir()
 
     def _go_on(self, worker: Worker, lost: Lost) -> None:
         """Take the new worker in, and see to what the old one was asked."""

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
 _NO_FAILURE: Final = frozenset({Done, NoneType})
-OWED_MAX: Final = (
-    8  # unanswered requests that an env may have from calls that gave up: bounds its inbox
-)
+# Unanswered requests that an env may have from calls that gave up: bounds its inbox.
+OWED_MAX: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +109,7 @@ class PoolState:
         """Open one request for each env in `calls` and return their ids; all or none.
 
         Args:
-            operation: what is asked; controls are asked of busy envs too, which answer after what
-                they are busy with.
+            operation: what is asked; controls are asked of busy envs too, and make none busy.
             calls: by env, what comes back with the answer (the values that were sent).
             alone: whether they are received by their env index instead of in a batch.
 
@@ -131,7 +129,7 @@ class PoolState:
                 f"asked {envs} for {operation.value}, but what {sorted(self._leased)} showed last is "
                 "leased; release it first"
             )
-        busy = frozenset() if operation in CONTROLS else self.busy()
+        busy = frozenset() if operation in CONTROLS else self._moving()
         if not busy.isdisjoint(envs) or any(len(self._owed[env]) >= OWED_MAX for env in envs):
             busy = busy.union(env for env, owed in self._owed.items() if len(owed) >= OWED_MAX)
             raise _busy(envs, operation, busy)
@@ -276,7 +274,7 @@ class PoolState:
             Closed: the pool is closed.
         """
         self._check_open()
-        moving = {each.env for each in self._requests.values() if each.operation not in CONTROLS}
+        moving = self._moving()
         if not moving.isdisjoint(envs):
             raise _busy(envs, operation, moving)
         return None if any(self._owed[env] for env in envs) else ()
@@ -369,6 +367,10 @@ class PoolState:
             assert isinstance(request.answer, Done)
             out.append(Delivery(request.env, request.given, request.answer.result))
         return out
+
+    def _moving(self) -> frozenset[int]:
+        requests = self._requests.values()
+        return frozenset(each.env for each in requests if each.operation not in CONTROLS)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -27,6 +27,9 @@ class WrittenCalls:
     def _lose(self, env: int) -> None:
         raise NotImplementedError
 
+    def _stir(self) -> None:
+        raise NotImplementedError
+
     def _take(self, heard: Heard) -> None:
         raise NotImplementedError
 
@@ -74,6 +77,7 @@ class WrittenCalls:
             except BaseException:
                 self._give_up(ids)
                 raise
+            self._stir()
             for env in lost:
                 self._lose(env)
         return True

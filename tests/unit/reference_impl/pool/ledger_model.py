@@ -137,6 +137,11 @@ class Model:
         """The envs of those."""
         return {one.env for one in self.asked if one.live}
 
+    def moving(self) -> set[int]:
+        """Those that were asked for more than a control."""
+        live = (one for one in self.asked if one.live)
+        return {one.env for one in live if one.operation not in CONTROLS}
+
     def outstanding(self, operation: Operation) -> list[int]:
         """Those that batches of `operation` consist of."""
         return [
@@ -208,7 +213,7 @@ class Model:
         for env in event.envs:
             if env in self.lost:
                 return ("WorkerDied", env)
-        taken = set() if event.operation in CONTROLS else self.busy()
+        taken = set() if event.operation in CONTROLS else self.moving()
         taken |= {env for env in event.envs if len(self.those(OWED, env=env)) >= self.owed_max}
         if taken & set(event.envs):
             return ("busy",)
