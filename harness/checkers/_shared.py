@@ -45,11 +45,17 @@ def envs_struck(history: History, record: FaultRecord) -> frozenset[int]:
     """The envs that a fault may cost what they were doing; none, if it names no worker."""
     if record.worker is None:
         return frozenset()
-    count = int(history.setup.get("envs_per_worker", 1))
-    alone = record.name not in WORKERS_ENDS or history.setup.get("transport") == "thread"
-    if count == 1 or alone:
+    if record.name not in WORKERS_ENDS or history.setup.get("transport") == "thread":
         return frozenset({record.worker})
-    first = record.worker // count * count
+    return beside(history, record.worker)
+
+
+def beside(history: History, env: int) -> frozenset[int]:
+    """An env, and those that share its worker."""
+    count = int(history.setup.get("envs_per_worker", 1))
+    if count == 1:
+        return frozenset({env})
+    first = env // count * count
     return frozenset(range(first, min(first + count, int(history.setup["num_envs"]))))
 
 

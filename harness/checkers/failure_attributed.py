@@ -10,6 +10,7 @@ from harness.checkers._errors import markers_of, message, says_gone, statements,
 from harness.checkers._shared import (
     EITHER,
     ENDING_VERBS,
+    beside,
     ended_ns,
     envs_struck,
     error_message,
@@ -149,13 +150,11 @@ def _naming(history: History, record: FaultRecord, report: Operation) -> Iterato
     """Whether worker, operation and kind of error are told: opinions, unless one is blamed that no fault has struck."""
     told = f"{named(report)} raised {error_message(report)}"
     text = without(message(report), markers_of(history, record.id))
-    struck = {
-        env for each in history.fault_records if each.reached for env in envs_struck(history, each)
-    }
+    struck = {env for each in history.fault_records if each.reached for env in _hit(history, each)}
     several = int(history.setup.get("envs_per_worker", 1)) > 1
     named_envs = _named_indices(text, several=several)
     others = _blamed(named_envs, history) - struck
-    told_of = envs_struck(history, record) & named_envs
+    told_of = _hit(history, record) & named_envs
     if record.worker is not None and others and not told_of:
         blamed = " and ".join(map(str, sorted(others, key=str)))
         yield _finding(
@@ -171,6 +170,13 @@ def _naming(history: History, record: FaultRecord, report: Operation) -> Iterato
     bases = {str(base).rpartition(".")[2] for base in report.error.get("bases", ())}
     if not (KNOWN_TYPES | raised) & (bases | {str(report.error.get("type", ""))}):
         yield _finding(f"{told}: nobody would catch this type", report, contract=Contract.OPINION)
+
+
+def _hit(history: History, record: FaultRecord) -> frozenset[int]:
+    """The envs that a fault may have struck: of a broken item only its worker is known."""
+    if record.name in BROKEN and record.worker is not None:
+        return beside(history, record.worker)
+    return envs_struck(history, record)
 
 
 def _repetition(

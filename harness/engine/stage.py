@@ -119,8 +119,9 @@ class SessionStage:
     def arm_transfer(self, fault: TransferFault) -> None:
         """Have the k-th transfer from now struck, in whichever process it happens."""
         setup = self._request.setup
-        workers = int(setup.get("num_envs") or setup["num_workers"])
-        rule = transfer_rules.rule_of(fault, self._session.subject(), self._pairs, workers)
+        count = int(setup.get("num_envs") or setup["num_workers"])
+        shared = int(setup.get("envs_per_worker", 1))
+        rule = transfer_rules.rule_of(fault, self._session.subject(), self._pairs, count, shared)
         self._gate.arm_transfer(rule)
 
     def fill_channel(self, channel: str, worker: int) -> int:

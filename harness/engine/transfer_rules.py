@@ -13,14 +13,18 @@ from harness.ports.faults import TransferFault
 CHUNK = 1 << 16  # bytes
 
 
-def rule_of(fault: TransferFault, subject: Any, pairs: Pairs, num_workers: int) -> TransferRule:
+def rule_of(
+    fault: TransferFault, subject: Any, pairs: Pairs, count: int, envs_per_worker: int = 1
+) -> TransferRule:
     """The rule that has this fault carried out.
 
     Args:
         fault: which.
         subject: the backend's object, with the port's `transfer_ends` and `worker_pids`.
         pairs: the other sides of duplex pipes.
-        num_workers: as many ends as there are workers, or envs, are one each; else they are shared.
+        count: of envs, or of workers where there are none: as many ends as workers are one each;
+            else they are shared.
+        envs_per_worker: of a role all transfers of the worker that has its env are meant.
 
     Raises:
         OSError: an end is closed.
@@ -29,17 +33,21 @@ def rule_of(fault: TransferFault, subject: Any, pairs: Pairs, num_workers: int) 
     side: Side = "owner" if role == "driver" else "worker"
     ends: dict[str, int | None] = {}
     found = list(subject.transfer_ends(fault.channel, side))
-    for env, end in enumerate(found):
+    one_each = len(found) == -(-count // envs_per_worker)
+    for worker, end in enumerate(found):
         name = name_of(end)
-        ends |= dict.fromkeys((name, pairs.other(name)), env if len(found) == num_workers else None)
-    workers = {str(pid): worker for worker, pid in enumerate(subject.worker_pids())}
+        whose = worker * envs_per_worker if one_each else None
+        ends |= dict.fromkeys((name, pairs.other(name)), whose)
+    by_env = [str(pid) for pid in subject.worker_pids()]
+    workers = {pid: by_env.index(pid) for pid in by_env}
     pids: dict[str, int | None] = {**workers}
     if side == "owner" or not workers:
         pids = {str(os.getpid()): None}
     if index and workers:
-        pids = {pid: worker for pid, worker in pids.items() if worker == int(index)}
+        pids = {pid: int(index) for pid in by_env[int(index) : int(index) + 1]}
     elif index:  # a worker that is a thread is told by its end
-        ends = {name: env for name, env in ends.items() if env == int(index)}
+        first = int(index) - int(index) % envs_per_worker
+        ends = {name: int(index) for name, env in ends.items() if env == first}
     return TransferRule(
         fault=fault.id,
         op=fault.fault,

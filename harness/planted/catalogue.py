@@ -7,6 +7,7 @@ from dataclasses import replace
 from harness.model.planted import PlantedBug
 from harness.planted import resources_catalogue
 from harness.planted.catalogue_loans import LOANS
+from harness.planted.catalogue_neighbours import NEIGHBOURS
 from harness.planted.catalogue_params import PARAMS
 from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
@@ -294,6 +295,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
     *SPEC_BUGS,
     *SLOT_BUGS,
     *SEVERAL,
+    *NEIGHBOURS,
     *STORAGE,
 )
 PLANTED: tuple[PlantedBug, ...] = (

@@ -380,9 +380,11 @@ def test_of_several_workers_that_were_struck_any_may_be_named():
         ("raise", f"worker 0 failed in step of env 1: {MARKER}", 0),
         ("raise", f"worker 0 failed in step of env 0: {MARKER}", 1),
         ("signal", "worker 1 failed in step of env 2: the worker died", 1),
+        ("truncate_transfer", f"worker 0 failed in step of env 0: {MARKER}", 0),
+        ("truncate_transfer", f"worker 1 failed in step of env 2: {MARKER}", 1),
     ],
 )
-def test_a_neighbour_may_be_named_for_a_worker_that_died_and_for_nothing_else(
+def test_a_neighbour_may_be_named_for_a_worker_that_died_or_an_item_that_broke_and_for_nothing_else(
     fault: str, message: str, blames: int
 ):
     recorder = struck()

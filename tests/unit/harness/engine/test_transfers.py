@@ -96,6 +96,19 @@ def test_a_worker_without_a_process_is_told_by_its_end():
     assert list(rule.pids.values()) == [None]
 
 
+def test_of_a_worker_of_several_envs_all_transfers_are_meant():
+    fault = DropTransfer(channel="results", role="worker:2")
+    rule = rule_of(fault, Subject([object(), object()], [10, 10, 11, 11]), Pairs(), 4, 2)
+    assert rule.pids == {"11": 2}
+    assert list(rule.ends.values()) == [0, 2]
+
+
+def test_a_thread_of_several_envs_is_told_by_its_end():
+    fault = DropTransfer(channel="results", role="worker:1")
+    rule = rule_of(fault, Subject(ends := [object(), object()], []), Pairs(), 3, 2)
+    assert rule.ends == {f"object:{id(ends[0])}": 1}
+
+
 def test_a_channel_that_workers_share_tells_nobody():
     fault = DelayTransfer(channel="results", role="driver")
     rule = rule_of(fault, Subject([object()], [10, 11]), Pairs(), 2)
