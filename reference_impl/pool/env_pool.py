@@ -148,9 +148,8 @@ class AsyncEnvPool(ControlCalls, EnvBase):
         self._line = line
         self._params_log = {}
         self._restarts: Restarts | None = None
-        self._talk = self._conversation(options, built)
         self._roots = Roots()
-        self._talk.overhears = partial(self._roots.overheard, line)
+        self._talk = self._conversation(options, built)
         self._columns = self._column_calls()
         self._fresh: dict[int, Values] = {}
         self._came: dict[int, tuple[Values, Values | None]] = {}
@@ -169,9 +168,12 @@ class AsyncEnvPool(ControlCalls, EnvBase):
 
     def _conversation(self, options: Options, built: Sequence[Built]) -> Conversation:
         if options.on_worker_failure == "raise":
-            return Conversation(self._workers.members, self._line)
-        self._restarts = Restarts(self._workers, built, self._params_log, options)
-        return RestartingConversation(self._workers, self._line, self._restarts)
+            talk = Conversation(self._workers.members, self._line)
+        else:
+            self._restarts = Restarts(self._workers, built, self._params_log, options)
+            talk = RestartingConversation(self._workers, self._line, self._restarts)
+        talk.overhears = partial(self._roots.overheard, self._line)
+        return talk
 
     def _set_specs(self, built: Sequence[Built]) -> None:
         # Part by part: a stack of whole specs of differing envs loses nested keys.
