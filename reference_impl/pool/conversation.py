@@ -108,6 +108,8 @@ class Conversation(WrittenCalls):
             finally:
                 self._line.posted()
                 self._stir()  # who waits for one env may be content with another
+            if over:
+                self._read_round(Deadline.after(0.0))  # what they answered before counts
             # Not before all were posted: who replaces a worker asks the new one all that is open.
             for env, worker in over.items():
                 if worker is self._workers[env]:
@@ -259,7 +261,8 @@ class Conversation(WrittenCalls):
 
     def _stir(self) -> None:
         """Have those who wait look again: not all that changes the ledger is heard on the line."""
-        self._changed.notify_all()
+        if self._waiting:
+            self._changed.notify_all()
         if self._reading:
             self._line.nudge()
 
@@ -268,15 +271,21 @@ class Conversation(WrittenCalls):
         if self._reading:
             return
         wanted = () if self._waiting else wanted  # others wait for other envs
-        self._reading = True
-        self._changed.release()
+        self._take(self._as_reader(partial(self._line.listen, wanted, deadline)))
+
+    def _as_reader(self, listen: Callable[[], T]) -> T:
+        """Do so without the lock, while nobody else does."""
+        # An interrupt may come after any call: behind each there is a `finally` for what it changed.
         try:
-            heard = self._line.listen(wanted, deadline)
+            self._reading = True
+            try:
+                self._changed.release()
+                return listen()
+            finally:
+                self._changed.acquire()
         finally:
-            self._changed.acquire()
             self._reading = False
             self._changed.notify_all()
-        self._take(heard)
 
     def _take(self, heard: Heard) -> None:
         for env, request in heard.replies:

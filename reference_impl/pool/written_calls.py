@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from reference_impl.core.clock import Deadline
 from reference_impl.pool.lines import Heard
 
 if TYPE_CHECKING:
@@ -28,6 +30,12 @@ class WrittenCalls:
         raise NotImplementedError
 
     def _stir(self) -> None:
+        raise NotImplementedError
+
+    def _as_reader(self, listen: Callable[[], T]) -> T:
+        raise NotImplementedError
+
+    def _read_round(self, deadline: Deadline, wanted: Collection[int] = ()) -> None:
         raise NotImplementedError
 
     def _take(self, heard: Heard) -> None:
@@ -78,6 +86,10 @@ class WrittenCalls:
                 self._give_up(ids)
                 raise
             self._stir()
+            if lost:
+                self._read_round(
+                    Deadline.after(0.0)
+                )  # what their neighbours answered before counts
             for env in lost:
                 self._lose(env)
         return True
@@ -118,14 +130,7 @@ class WrittenCalls:
 
     def _read_all(self, line: SlotLine, ids: list[int]) -> bool:
         """Wait for the answers of a round, without the lock; return whether that was all there was."""
-        self._reading = True
-        self._changed.release()
-        try:
-            heard = line.await_all(ids)
-        finally:
-            self._changed.acquire()
-            self._reading = False
-            self._changed.notify_all()
+        heard = self._as_reader(partial(line.await_all, ids))
         if heard is None:
             if self._state.end_round(ids):
                 return True
