@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
 from typing import Any, get_args
 
@@ -44,7 +45,7 @@ POOL_CAPABILITIES = PoolCapabilities(
         "extras": EXTRAS,
         "watch": WATCHES,
         "on_worker_failure": frozenset({"raise", "restart"}),
-        "child": frozenset({"bare", "normalised"}),
+        "child": frozenset({"bare", "normalised", "gymnasium"}),
     },
     mark=MARK,
     channels={"process": frozenset({*_PUBLIC, *_READER}), "thread": _PUBLIC},
@@ -84,6 +85,15 @@ def _pids_by_env(pool: Any) -> list[int]:
     return [pids[env // count] for env in range(pool.num_envs)] if pids else []
 
 
+def _makers(factories: Sequence[EnvFactory], child: str) -> list[Callable[[], Any]]:
+    """What makes the pool's children: gymnasium envs, or those of torchrl's vocabulary."""
+    if child != "gymnasium":
+        return [*env_makers(factories, child)]
+    from harness.adapters._gymnasium_env import GymnasiumProbe  # others need no gymnasium
+
+    return [partial(GymnasiumProbe, factory) for factory in factories]
+
+
 def pool_port_of(
     make_pool: Callable[..., Any], capabilities: PoolCapabilities = POOL_CAPABILITIES
 ) -> PoolPort:
@@ -91,7 +101,7 @@ def pool_port_of(
 
     def build(setup: PoolSetup, factories: Sequence[EnvFactory], deadline_s: float) -> Any:
         return make_pool(
-            env_makers(factories, setup.child),
+            _makers(factories, setup.child),
             backend="threading" if setup.transport == "thread" else "multiprocessing",
             stack=setup.stack,
             exchange=_EXCHANGES[setup.exchange],

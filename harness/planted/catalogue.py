@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from harness.model.planted import PlantedBug
 from harness.planted import resources_catalogue
+from harness.planted.catalogue_gymnasium import GYMNASIUM
 from harness.planted.catalogue_loans import LOANS
 from harness.planted.catalogue_neighbours import NEIGHBOURS
 from harness.planted.catalogue_params import PARAMS
@@ -296,6 +297,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
     *SLOT_BUGS,
     *SEVERAL,
     *NEIGHBOURS,
+    *GYMNASIUM,
     *STORAGE,
 )
 PLANTED: tuple[PlantedBug, ...] = (

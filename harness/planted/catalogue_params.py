@@ -24,6 +24,7 @@ PARAMS: tuple[PlantedBug, ...] = (
         | _pool(
             "params_as_freshly_built[exchange=value]",
             "params_between_steps[exchange=value]",
+            "params_of_gymnasium_children[exchange=value]",
             "params_of_some[exchange=value]",
             "params_of_threads[]",
             "params_while_steps_are_in_flight[transport={thread|process}]",

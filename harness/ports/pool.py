@@ -71,8 +71,8 @@ class PoolSetup:
         ends: how episodes end: even envs terminate and odd ones are truncated; all are truncated;
             both at one step; each env by turns.
         on_worker_failure: whether a lost worker is an error, or replaced by the backend.
-        child: what the pool's children are: the probe env, or that in a transform which normalises its
-            level by statistics that it made when the child was made.
+        child: what the pool's children are: the probe env, that in a transform which normalises its
+            level by statistics that it made when the child was made, or the probe as a gymnasium env.
         factory: what kind of callable makes each env; start methods but `fork` have to pickle it.
         built: in what surroundings the pool is built: by a single thread, beside threads that keep
             working, or in a second thread that ends once the pool is there.
@@ -95,7 +95,7 @@ class PoolSetup:
     payload: Payload = "plain"
     ends: Ends = "split"
     on_worker_failure: Literal["raise", "restart"] = "raise"
-    child: Literal["bare", "normalised"] = "bare"
+    child: Literal["bare", "normalised", "gymnasium"] = "bare"
     factory: FactoryKind = "plain"
     built: Literal["alone", "among_threads", "in_a_thread"] = "alone"
 
