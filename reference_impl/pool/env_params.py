@@ -154,12 +154,22 @@ class EnvParams:
 
 
 def superseding(updates: Iterable[Update], update: Update) -> list[Update]:
-    """Return the updates without those of which nothing is left after `update`."""
+    """Return the updates without those of which nothing is left after `update`.
+
+    Statistics that one of them made are left, unless `update` makes them, too.
+    """
+    made = _made_anew(update)
     return [
         each
         for each in updates
-        if each.method != update.method or not each.values.keys() <= update.values.keys()
+        if each.method != update.method
+        or not each.values.keys() <= update.values.keys()
+        or not _made_anew(each) <= made
     ]
+
+
+def _made_anew(update: Update) -> set[tuple[str, str]]:
+    return {(each.transform, each.method) for each in update.reinit}
 
 
 def set_params(env: EnvBase, update: Update) -> None:

@@ -15,6 +15,7 @@ from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import Closed, WorkerDied, WorkerError
 from reference_impl.core.ownership import start_thread
 from reference_impl.pool import AsyncEnvPool
+from reference_impl.pool.env_params import Update, reinits, superseding
 from reference_impl.pool.options import Options
 from reference_impl.pool.restarts import RestartingConversation, Restarts, cut_off
 from reference_impl.pool.state import Lost
@@ -318,3 +319,12 @@ def test_a_step_that_is_cut_off_and_given_up_on_is_not_taken_for_the_next_reset(
     with pytest.raises(WorkerError, match="planned in step 1"):
         pool.step_and_maybe_reset(act(root))
     assert pool.reset()["observation"].tolist() == [[1, 2, 0], [2, 2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("reinit", "kept"), [((), [1, 2]), (("RewardSum",), [1, 2]), (("ObservationNorm",), [2])]
+)
+def test_a_new_env_gets_the_statistics_that_no_later_update_has_made_anew(reinit, kept):
+    first = Update(values={"level": 2}, version=1, reinit=reinits(["ObservationNorm"]), when="now")
+    second = Update(values={"level": 3}, version=2, reinit=reinits(reinit), when="now")
+    assert [each.version for each in (*superseding([first], second), second)] == kept
