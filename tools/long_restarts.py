@@ -1,8 +1,9 @@
 """Steps a pool that replaces lost workers for long, while workers are killed, stopped and fail.
 
-Usage: `python -m tools.long_restarts [STEPS] [--seed N] [--exchange shm|queue|both]`. Prints one JSON
-object a run; `problems` is empty, and the exit code 0, if nothing was lost but what killed workers
-held, nothing was done twice, no seed repeats, nothing is left and no call took long.
+Usage: `python -m tools.long_restarts [STEPS] [--seed N] [--exchange shm|queue|both] [--start-method
+fork|forkserver|spawn]`. Prints one JSON object a run; `problems` is empty, and the exit code 0, if nothing
+was lost but what killed workers held, nothing was done twice, no seed repeats, nothing is left and no
+call took long.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from harness.engine import linux
 from harness.model.probe import Observation, decode
 from harness.ports.clock import Deadline, now_ns, pause
 from reference_impl.core.errors import WorkerError
+from reference_impl.core.ownership import START_METHODS
 from reference_impl.pool import AsyncEnvPool
 from tools.restart_envs import Demand, StampedEnv
 from tools.restart_records import Done, Entry, Fate, Records, Step, problems
@@ -377,7 +379,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("steps", type=int, nargs="?", default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--exchange", choices=("shm", "queue", "both"), default="both")
-    parser.add_argument("--start-method", default="fork")
+    parser.add_argument("--start-method", choices=sorted(START_METHODS), default="fork")
     options = parser.parse_args(argv)
     global _shm_is_ours
     _shm_is_ours = linux.private_shared_memory()

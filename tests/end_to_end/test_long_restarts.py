@@ -27,11 +27,12 @@ OLD, NEW = 100, 101  # incarnations
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exchange", ["shm", "queue"])
-def test_nothing_is_lost_but_what_killed_workers_held_and_nothing_is_left(exchange):
+@pytest.mark.parametrize("start_method", ["fork", "forkserver"])
+def test_nothing_is_lost_but_what_killed_workers_held_and_nothing_is_left(exchange, start_method):
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tools.long_restarts", str(STEPS)),
-            *("--seed", "3", "--exchange", exchange),
+            *("--seed", "3", "--exchange", exchange, "--start-method", start_method),
         ],
         cwd=ROOT,
         capture_output=True,

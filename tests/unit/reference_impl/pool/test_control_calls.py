@@ -177,6 +177,17 @@ def test_the_state_of_each_env_is_saved_and_loaded(make):
     pool.load_state_dict(saved["worker0"])
 
 
+def test_each_env_is_given_its_own_state_and_one_state_is_given_to_all(make):
+    pool = make(lambda tag: wrapped(tag, loc=torch.full((3,), float(tag))))
+    saved = pool.state_dict()
+    pool.update_env_params({}, reinit_transforms=["ObservationNorm"])
+    pool.load_state_dict(saved)
+    name = "transforms.1.transforms.0.loc"
+    assert [state[name][0].item() for state in pool.state_dict().values()] == [1.0, 2.0]
+    pool.load_state_dict(saved["worker1"])
+    assert [state[name][0].item() for state in pool.state_dict().values()] == [2.0, 2.0]
+
+
 def test_stats_say_who_is_busy(make):
     pool = make(tunable)
     pool.async_step_send(act(pool.reset())[:1], env_index=[0])
@@ -291,6 +302,23 @@ def test_statistics_are_made_anew_with_the_new_parameters_and_the_episode_goes_o
         following["normal"][:, 0].abs().max() < 1.0
     )  # 50 - 1, over next to nothing, if it were old
     assert [each.transforms[1][1].since for each in pool.get_attr("transform")] == [1, 1]
+
+
+def test_transforms_begin_anew_in_the_order_in_which_they_are_named(make):
+    pool = make(wrapped)
+    starts = (2, 1)
+    again = partial(Reinit, transform="Counted", method="begin_again")
+    reinit = [again(kwargs={"start": start}) for start in starts]
+    pool.update_env_params({"tag": 5}, reinit_transforms=reinit)
+    assert [each.transforms[1][1].since for each in pool.get_attr("transform")] == [1, 1]
+
+
+def test_switches_that_wait_are_made_in_their_order(make):
+    pool = make(tunable)
+    for tag in (7, 8):
+        pool.update_env_params({"tag": tag}, when="reset")
+    assert tags(pool.reset()) == [8.0, 8.0]
+    assert pool.env_params_versions() == (2, 2)
 
 
 def test_a_transform_that_fails_undoes_the_switch(make):

@@ -282,3 +282,38 @@ def test_workers_that_do_not_inherit_memory_serve_as_well(start_method):
         assert pool.reset()["observation"].tolist() == [[1, 1, 0]]
     finally:
         pool.close()
+
+
+def test_env_index_has_the_shape_of_the_batch(backend, exchange):
+    child = partial(
+        CountingBatchedEnv, batch_size=torch.Size([3]), max_steps=torch.tensor([2, 3, 4])
+    )
+    options = {"backend": backend, "start_method": "fork"}
+    with_slots = {} if backend == "threading" else {"exchange": exchange}
+    pool = AsyncEnvPool([child, child], **options, **with_slots)
+    try:
+        root = pool.reset()
+        stepped = pool.step(pool.rand_action(root))
+    finally:
+        pool.close()
+    for td in (root, stepped):
+        assert td.get("env_index").batch_size == (2, 3)
+        assert td.get("env_index").tolist() == [[0, 0, 0], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("kwargs", [{"tag": 4}, [{"tag": 4}, {"tag": 5}]])
+def test_makers_are_called_with_their_keyword_arguments(backend, kwargs):
+    pool = AsyncEnvPool(
+        [ProbeEnv, ProbeEnv], backend=backend, create_env_kwargs=kwargs, start_method="fork"
+    )
+    try:
+        shown = pool.reset()["observation"][:, 0].tolist()
+    finally:
+        pool.close()
+    assert shown == [each["tag"] for each in (kwargs if isinstance(kwargs, list) else [kwargs] * 2)]
+
+
+def test_a_static_seed_is_that_of_every_env(make_pool):
+    pool = make_pool(Behaviour(), Behaviour())
+    assert pool.set_seed(5, static_seed=True) == 5
+    assert pool.reset()["draw"].tolist() == [[5.0], [5.0]]
