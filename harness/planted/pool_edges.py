@@ -153,9 +153,10 @@ class _WaitsItsTurn(AsyncEnvPool):
         self._wait()
         super()._send(*args, **kwargs)
 
-    def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+    def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        """Reset, once all was received."""
         self._wait()
-        return super()._reset(tensordict, **kwargs)
+        return super().reset(tensordict, **kwargs)
 
     def _wait(self) -> None:
         if self._talk._state.busy():  # noqa: SLF001 - a look at what the bug is about
