@@ -180,11 +180,12 @@ class _RefusedTakesAll(AsyncEnvPool):
 class _ResetWedged(AsyncEnvPool):
     _wedged = False
 
-    def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+    def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        """Reset, unless an earlier one has raised."""
         if self._wedged:
             raise RuntimeError("a reset is under way")
         self._wedged = True
-        reset = super()._reset(tensordict, **kwargs)
+        reset = super().reset(tensordict, **kwargs)
         self._wedged = False
         return reset
 
