@@ -92,12 +92,10 @@ class TensorDictStorage:
     def sample(self, size: int) -> Sampled:
         """Draw elements."""
         data, info = self.buffer.sample(size, return_info=True)
-        index = info["index"]
-        parts = (
-            index
-            if isinstance(index, tuple)
-            else torch.as_tensor(index).reshape(size, -1).unbind(1)
-        )
+        parts = info["index"]
+        if not isinstance(parts, tuple):
+            index = torch.as_tensor(parts)
+            parts = (index if index.ndim > 1 else index.unsqueeze(1)).unbind(1)
         slots = [
             list(map(int, each)) for each in zip(*(part.tolist() for part in parts), strict=True)
         ]

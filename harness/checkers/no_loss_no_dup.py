@@ -22,7 +22,7 @@ def check(history: History) -> Judgement:
     judged = 0
     for reading in readings(history, *READING):
         judged += max(len(reading.elements), reading.operation.op == "read_all")
-        wrong = list(_of_reading(reading))
+        wrong = [*_of_size(reading, history.setup["sampler"]), *_of_reading(reading)]
         findings += [_finding(reading, text) for text in wrong[:SHOWN]]
     findings += _of_epochs(history)
     return Judgement(findings=tuple(findings), judged=judged)
@@ -35,6 +35,18 @@ def _finding(reading: Reading, text: str) -> Finding:
         contract=Contract.EQUIVALENCE,
         events=reading.operation.events,
     )
+
+
+def _of_size(reading: Reading, sampler: str) -> Iterator[str]:
+    """Whether a sample has as many elements as were asked for; the last one of an epoch may have fewer."""
+    operation = reading.operation
+    if operation.op == "read_all" or operation.result.get("gone"):
+        return
+    asked = int(operation.arguments["size"]) * int(operation.result.get("samples", 1))
+    found = len(reading.elements)
+    least = 1 if sampler == "epochs" else asked
+    if not min(least, asked) <= found <= asked:
+        yield f"has {found} elements, and was asked for {asked}"
 
 
 def _of_reading(reading: Reading) -> Iterator[str]:

@@ -74,7 +74,7 @@ class StorageSession(Session):
                     }
                     for writer in range(self._setup.num_workers)
                 ]
-                return {"writes": writes}
+                return {"writes": writes, "size": verb.size}
             case port.Collect() | port.ReplaceWriter():
                 return {"writer": verb.writer}
             case port.Sample():
@@ -228,19 +228,21 @@ class StorageSession(Session):
     def _race(self, verb: port.Race, writes: list[dict[str, Any]]) -> dict[str, Any]:
         told = [Write(first=each["first"], rows=verb.rows, batches=verb.batches) for each in writes]
         samples: list[dict[str, Any]] = []
+        kept = 0
         for worker, each in zip(self._workers, told, strict=False):
             worker.tell(each)
         if not self._workers:
             for writer, each in zip(self._writers, told, strict=True):
                 writer.write(each)
                 samples += self._elements(self._storage.sample(verb.size))
-            return {"ended": ["stored"] * len(told), "rows": samples}
+            return {"ended": ["stored"] * len(told), "samples": len(told), "rows": samples}
         while not all(worker.has_answered() for worker in self._workers):
             sampled = self._storage.sample(verb.size)
-            if len(samples) < RACE_SAMPLES_MAX * verb.size:
+            if kept < RACE_SAMPLES_MAX:
                 samples += self._elements(sampled)
+                kept += 1
         ended = [self._ended(writer)["ended"][0] for writer in range(len(told))]
-        return {"ended": ended, "rows": samples}
+        return {"ended": ended, "samples": kept, "rows": samples}
 
     # Reading.
 
@@ -265,9 +267,9 @@ class StorageSession(Session):
 
     def _read_all(self) -> dict[str, Any]:
         found = self._storage.read_all()
-        number = found.columns[stamps.NUMBER]
-        rows = stamps.read(found.columns, self._setup.rows, self._setup.horizon)
-        shape = list(number.shape[: self._setup.dims])
+        setup = self._setup
+        rows = stamps.read(found.columns, setup.rows, setup.horizon, setup.dims)
+        shape = list(stamps.lead_of(found.columns, setup.dims))
         width = shape[1] if len(shape) > 1 else 1
         for i, row in enumerate(rows):
             row["slot"] = [int(found.slots[i // width]), i % width]

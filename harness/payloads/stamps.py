@@ -7,6 +7,7 @@ arrays are what follows from two of them; nobody's number is 0, so that memory t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -54,19 +55,52 @@ def spoilt(columns: Columns, defect: RowDefect) -> dict[str, Array]:
     return found
 
 
-def read(columns: Columns, rows: Rows, horizon: int) -> list[dict[str, Any]]:
-    """What each element of these arrays says: stream, number, and the arrays that disagree."""
-    streams, numbers = (np.asarray(columns[key]).reshape(-1) for key in (STREAM, NUMBER))
-    expected = _columns(streams, numbers, rows, horizon)
-    wrong: list[list[str]] = [[] for _ in streams]
-    for key, wanted in expected.items():
-        if key not in columns or not len(streams):
-            continue  # the backend has no place for it
-        found = np.asarray(columns[key]).reshape(wanted.shape)
-        bad = (found != wanted).reshape(len(streams), -1).any(1)
+def read(columns: Columns, rows: Rows, horizon: int, dims: int = 1) -> list[dict[str, Any]]:
+    """What each element of these arrays says: stream, number, and the arrays that are not as they were written.
+
+    Args:
+        columns: the arrays.
+        rows: of which form they were written.
+        horizon: elements of a trajectory.
+        dims: how many dimensions all have in front: elements, or rows and envs.
+    """
+    arrays = {key: np.asarray(value) for key, value in columns.items()}
+    lead = lead_of(columns, dims)
+    streams, numbers = (_stamp(arrays.get(key), lead) for key in (STREAM, NUMBER))
+    wrong: list[list[str]] = [[] for _ in range(streams.size)]
+    for key, wanted in _columns(streams, numbers, rows, horizon).items():
+        why, bad = _difference(arrays.get(key), wanted, dims)
         for i in np.flatnonzero(bad):
-            wrong[i].append(key)
-    return list(_told(streams, numbers, wrong))
+            wrong[i].append(f"{key} ({why})" if why else key)
+    return list(_told(streams.reshape(-1), numbers.reshape(-1), wrong))
+
+
+def lead_of(columns: Columns, dims: int) -> tuple[int, ...]:
+    """How many rows there are, and of how many envs each is, where `dims` is 2: as the first array has it."""
+    first = next(iter(columns.values()), np.zeros((0,) * dims))
+    lead = np.shape(first)[:dims]
+    return (*lead, *(1,) * (dims - len(lead)))
+
+
+def _stamp(found: Array | None, lead: tuple[int, ...]) -> Array:
+    """One part of a stamp, nobody's where there is none."""
+    if found is None or found.shape != lead or found.dtype.kind not in "iuf":
+        return np.zeros(lead, dtype=np.int64)
+    with np.errstate(invalid="ignore"):
+        return found.astype(np.int64)
+
+
+def _difference(found: Array | None, wanted: Array, dims: int) -> tuple[str, Array]:
+    """Why an array is another one altogether, and in which elements it differs."""
+    every = np.ones(math.prod(wanted.shape[:dims]), dtype=bool)
+    if found is None:
+        return "missing", every
+    if found.shape != wanted.shape:
+        return f"of shape {found.shape[dims:]}, and not {wanted.shape[dims:]}", every
+    if found.dtype != wanted.dtype:
+        return f"{found.dtype}, and not {wanted.dtype}", every
+    axes = tuple(range(dims, wanted.ndim))
+    return "", (found != wanted).any(axes).reshape(-1)
 
 
 def _told(streams: Array, numbers: Array, wrong: list[list[str]]) -> Iterator[dict[str, Any]]:

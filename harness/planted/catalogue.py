@@ -14,6 +14,7 @@ from harness.planted.catalogue_payloads import PAYLOADS
 from harness.planted.catalogue_pool import POOL
 from harness.planted.catalogue_restarts import RESTARTS
 from harness.planted.catalogue_rows import ALSO_SHOWN, PLANTED_ROWS
+from harness.planted.catalogue_samples import SAMPLES
 from harness.planted.catalogue_several import SEVERAL
 from harness.planted.catalogue_storage import STORAGE
 from harness.planted.catalogue_switches import SWITCHES
@@ -299,6 +300,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
     *NEIGHBOURS,
     *GYMNASIUM,
     *STORAGE,
+    *SAMPLES,
 )
 PLANTED: tuple[PlantedBug, ...] = (
     *(replace(bug, rows=bug.rows | ALSO_SHOWN.get(bug.name, frozenset())) for bug in _PLAIN),

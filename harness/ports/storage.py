@@ -224,7 +224,7 @@ class Stored:
     Attributes:
         length: what it says that it holds, in elements.
         slots: of each row that was read, where it lies.
-        columns: the rows.
+        columns: the rows, every array of the type and shape in which it was written.
     """
 
     length: int
@@ -238,7 +238,7 @@ class Sampled:
 
     Attributes:
         slots: of each element the row's, and where a row is of several envs, which; None if it does not say.
-        columns: the elements, one dimension.
+        columns: the elements, one dimension, every array of the type in which it was written.
     """
 
     slots: Sequence[Sequence[int]] | None
@@ -252,7 +252,7 @@ class ReplayStorage(Protocol):
         """Append rows; returns when they can be read."""
 
     def sample(self, size: int) -> Sampled:
-        """Draw elements."""
+        """Draw so many elements; only the last ones of an epoch may be fewer, where `sampler` is `epochs`."""
 
     def read_all(self) -> Stored:
         """Everything."""

@@ -49,9 +49,15 @@ class HonestRing:
         said = {"length": len(rows), "shape": [len(rows)], "rows": list(rows), **result}
         self.recorder.ok(self.recorder.invoke("read_all"), **said)
 
-    def sample(self, *rows: Row, **more: Any) -> None:
+    def sample(self, *rows: Row, size: int | None = None, **more: Any) -> None:
         told = [{"stream": writer, "number": number, **more} for writer, number in rows]
-        self.recorder.ok(self.recorder.invoke("sample", size=len(rows)), rows=told)
+        self.recorder.ok(self.recorder.invoke("sample", size=size or len(rows)), rows=told)
+
+    def race(self, *rows: Row, size: int, samples: int) -> None:
+        """Of which the writers have written nothing."""
+        told = [{"stream": writer, "number": number} for writer, number in rows]
+        invoked = self.recorder.invoke("race", writes=[], size=size)
+        self.recorder.ok(invoked, ended=[], samples=samples, rows=told)
 
     def history(self) -> History:
         found = self.recorder.history()

@@ -58,6 +58,32 @@ def test_a_sample_of_a_row_that_was_overwritten_is_found(ring):
     assert any("which had been overwritten" in text for text in texts(ring))
 
 
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_sample_of_more_or_fewer_elements_than_were_asked_for_is_found(ring, size):
+    ring.sample((0, 1), (0, 2), size=size)
+    assert any(f"has 2 elements, and was asked for {size}" in text for text in texts(ring))
+
+
+def test_samples_of_a_race_have_as_many_elements_as_were_asked_for(ring):
+    ring.race((0, 1), (0, 2), (0, 1), (0, 3), size=2, samples=2)
+    assert texts(ring) == []
+    ring.race((0, 1), (0, 2), (0, 1), size=2, samples=2)
+    assert any("has 3 elements, and was asked for 4" in text for text in texts(ring))
+
+
+def test_a_sample_of_a_writer_that_was_gone_may_have_no_elements(ring):
+    ring.recorder.ok(ring.recorder.invoke("sample", size=6), rows=[], gone=True)
+    assert texts(ring) == []
+
+
+@pytest.mark.parametrize(("rows", "red"), [((), True), (((0, 1),), False)])
+def test_only_the_last_sample_of_an_epoch_may_be_a_short_one(rows, red):
+    ring = HonestRing(setup={"sampler": "epochs"})
+    ring.extend(1)
+    ring.sample(*rows, size=4)
+    assert bool(texts(ring)) is red
+
+
 @pytest.mark.parametrize("there", [True, False])
 def test_rows_whose_writer_was_gone_may_be_there_or_not(ring, there):
     before = list(ring.rows)

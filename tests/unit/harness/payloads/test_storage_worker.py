@@ -74,7 +74,10 @@ def end(memory):
 def test_batches_are_written_one_behind_the_other(end, memory):
     end.send(Write(first=4, rows=2, batches=2))
     assert end.recv() == Done()
-    told = [[(e["stream"], e["number"]) for e in read(b, "plain", 5)] for b in memory.batches]
+    told = [
+        [(e["stream"], e["number"]) for e in read(b, "plain", 5, SETUP.dims)]
+        for b in memory.batches
+    ]
     assert told == [[(2, 4), (3, 4), (2, 5), (3, 5)], [(2, 6), (3, 6), (2, 7), (3, 7)]]
 
 
