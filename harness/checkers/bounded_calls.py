@@ -36,6 +36,7 @@ def endlessness(checker: str, history: History, operation: Operation) -> Finding
         f"{operation.deadline_s:.2f} s and the grace (hang: {kind})",
         contract=Contract.LIVENESS,
         events=operation.events,
+        time=True,
     )
 
 

@@ -33,35 +33,41 @@ def suspicious(verdict: Verdict) -> bool:
 
 
 def confirmed(suspect: Run, alone: Run) -> Run:
-    """The suspect run if a run alone is red for time again, or worse.
+    """The worse of the two if the run alone is red for time again, or worse.
 
-    Else what they show of leaks, which may be no matter of time, or that the harness failed; else nobody knows.
+    Else what they show beside time, of leaks, for example, or that the harness failed; else nobody knows.
     """
-    suspect = replace(suspect, alone=alone)
+    suspect, again = replace(suspect, alone=alone), replace(alone, alone=alone)
     red = (Outcome.CRASH, Outcome.HANG, Outcome.FAIL, suspect.verdict.outcome)
     if alone.verdict.outcome in red:
-        return suspect
+        return min(suspect, again, key=_badness)
     doubt = doubted(suspect, f"time, 1 of 2: {suspect.verdict.reason}")
     stands = alone.verdict.outcome in (Outcome.HARNESS_ERROR, Outcome.LEAK)
-    worse = alone.verdict.outcome.precedence < doubt.verdict.outcome.precedence
-    return replace(alone, alone=alone) if stands and worse else doubt
+    return again if stands and _badness(again) < _badness(doubt) else doubt
+
+
+def _badness(run: Run) -> tuple[int, bool]:
+    """What orders runs, the worse first; of two with one outcome that which may not be the machine's fault."""
+    return run.verdict.outcome.precedence, suspicious(run.verdict)
 
 
 def doubted(suspect: Run, reason: str) -> Run:
-    """The suspect run as one that says nothing of time, and so nothing at all, or that something was left behind."""
+    """The suspect run as one that says nothing of time: all that stands is what it found wrong beside."""
     verdict = suspect.verdict
-    red = [f for f in verdict.findings if f.contract is not Contract.OPINION]
-    left = [f for f in red if f.leak and not f.time]
-    if verdict.outcome is Outcome.FAIL and left:
-        doubt = replace(
-            verdict,
-            outcome=Outcome.LEAK,
-            reason=f"{left[0].checker}: {left[0].text} ({reason})",
-            findings=tuple(f for f in verdict.findings if not f.time),
-        )
+    kept = tuple(f for f in verdict.findings if not f.time)
+    red = [f for f in kept if f.contract is not Contract.OPINION]
+    hard = [f for f in red if not f.leak]
+    if hard:
+        outcome = Outcome.FAIL
+    elif red and verdict.outcome is not Outcome.HANG:  # of which leaks may be a consequence
+        outcome = Outcome.LEAK
     else:
-        doubt = replace(verdict, outcome=Outcome.UNKNOWN, reason=reason)
-    return replace(suspect, verdict=doubt)
+        return replace(suspect, verdict=replace(verdict, outcome=Outcome.UNKNOWN, reason=reason))
+    first = (hard or red)[0]
+    reason = f"{first.checker}: {first.text} ({reason})"
+    return replace(
+        suspect, verdict=replace(verdict, outcome=outcome, reason=reason, findings=kept, hang=None)
+    )
 
 
 def unconfirmed(suspect: Run) -> Run:

@@ -47,7 +47,7 @@ def test_a_call_that_never_ends_is_found_with_its_kind_of_hang():
         "step (request 0) had not ended after its deadline of 5.00 s and the grace (hang: blocked)"
     )
     assert finding.contract is Contract.LIVENESS
-    assert not finding.time
+    assert finding.time  # how long one waits: a run alone has to show it again
 
 
 def test_a_call_that_was_open_for_a_short_time_when_another_hung_is_not_blamed():

@@ -23,7 +23,10 @@ from tests.unit.harness.report import sample
 ROOT = Path("run")
 LATE = Finding(checker="bounded_calls", text="late", contract=Contract.LIVENESS, time=True)
 WRONG = Finding(checker="routing", text="wrong", contract=Contract.DOCUMENTED)
+ENDLESS = Finding(checker="bounded_calls", text="open", contract=Contract.LIVENESS, time=True)
 LEFT = Finding(checker="no_leaks", text="left", contract=Contract.LIVENESS, leak=True)
+
+LATE_LEFT = replace(LEFT, time=True)
 
 
 def run(number: int, outcome: Outcome, *findings: Finding) -> Run:
@@ -39,9 +42,45 @@ def result(alone: Outcome) -> CellResult:
     return summed_up(blank, [confirmed(run(1, Outcome.HANG), run(2, alone))], ROOT)
 
 
-@pytest.mark.parametrize("alone", [Outcome.HANG, Outcome.CRASH, Outcome.FAIL])
+@pytest.mark.parametrize("alone", [Outcome.HANG, Outcome.FAIL])
 def test_a_hang_that_is_red_again_counts(alone: Outcome):
     assert result(alone).outcome is Outcome.HANG
+
+
+@pytest.mark.parametrize(
+    ("suspect", "alone"),
+    [
+        (run(1, Outcome.HANG), run(2, Outcome.CRASH)),
+        (run(1, Outcome.LEAK, LATE_LEFT), run(2, Outcome.FAIL, WRONG)),
+        (run(1, Outcome.FAIL, LATE), run(2, Outcome.HANG, ENDLESS)),
+        (run(1, Outcome.FAIL, LATE), run(2, Outcome.FAIL, LATE, WRONG)),
+    ],
+    ids=["crash", "fail", "hang", "not for time alone"],
+)
+def test_a_run_alone_that_is_red_for_worse_is_what_counts(suspect: Run, alone: Run):
+    found = confirmed(suspect, alone)
+    assert (found.verdict, found.directory) == (alone.verdict, alone.directory)
+    assert found.alone == alone
+
+
+def test_a_run_that_is_as_red_alone_keeps_its_own_account():
+    suspect = run(1, Outcome.FAIL, LATE)
+    assert confirmed(suspect, run(2, Outcome.FAIL, LATE)).verdict == suspect.verdict
+
+
+@pytest.mark.parametrize("alone", [Outcome.PASS, Outcome.UNKNOWN, Outcome.LEAK])
+def test_what_is_wrong_beside_a_hang_that_does_not_come_again_stays(alone: Outcome):
+    suspect = run(1, Outcome.HANG, ENDLESS, WRONG, LEFT)
+    verdict = confirmed(suspect, run(2, alone)).verdict
+    assert (verdict.outcome, verdict.findings) == (Outcome.FAIL, (WRONG, LEFT))
+    assert verdict.reason == "routing: wrong (time, 1 of 2: reason 1)"
+
+
+def test_an_opinion_beside_a_hang_that_does_not_come_again_says_nothing():
+    shown = replace(WRONG, contract=Contract.OPINION)
+    assert confirmed(
+        run(1, Outcome.HANG, ENDLESS, shown), run(2, Outcome.PASS)
+    ).verdict.outcome is (Outcome.UNKNOWN)
 
 
 def test_a_hang_that_does_not_come_again_is_unknown():
