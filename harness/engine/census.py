@@ -168,16 +168,29 @@ def _targets(excluded: set[int]) -> list[str]:
 
 
 def freeze(pid: int, deadline: Deadline) -> bool:
-    """Stop a process, and wait until it is stopped; whether it is."""
-    os.kill(pid, signal.SIGSTOP)
-    while not (stopped := state(pid) in ("T", "t")) and not deadline.expired:
+    """Stop a process, and wait until it is stopped; whether it is: who has ended cannot be."""
+    if not _sent(pid, signal.SIGSTOP):
+        return False
+    while not (stopped := state(pid) in ("T", "t")) and is_alive(pid) and not deadline.expired:
         pause(0.001)
     return stopped
 
 
 def kill(pid: int, deadline: Deadline) -> bool:
-    """Kill a process, and wait until it is gone; whether it is."""
-    os.kill(pid, signal.SIGKILL)
+    """Kill a process, and wait until it is gone; whether that is our doing: who has ended is not killed."""
+    if not _sent(pid, signal.SIGKILL):
+        return False
     while (alive := is_alive(pid)) and not deadline.expired:
         pause(0.001)
     return not alive
+
+
+def _sent(pid: int, number: int) -> bool:
+    """Send a signal to a process; whether there was one that it could reach: a zombie is none."""
+    if not is_alive(pid):
+        return False
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False  # it was reaped between the look and the signal
+    return True
