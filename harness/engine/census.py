@@ -20,7 +20,7 @@ from harness.engine import temporary
 from harness.ports.clock import Deadline, pause
 
 SHM = Path("/dev/shm")
-FILLER = "harness-filler"  # in /dev/shm, where a fault leaves no room: no backend's
+FILLER = f"{temporary.OWN}filler"  # in /dev/shm, where a fault leaves no room: no backend's
 
 
 def take(own_fds: Iterable[int] = (), *, own_shm: bool = True) -> dict[str, Any]:
@@ -55,9 +55,9 @@ def take(own_fds: Iterable[int] = (), *, own_shm: bool = True) -> dict[str, Any]
 
 
 def shared_memory() -> list[str]:
-    """Names in /dev/shm, none where there is no such place."""
+    """Names in /dev/shm that are not the harness's own, none where there is no such place."""
     try:
-        return sorted(name for name in os.listdir(SHM) if name != FILLER)
+        return sorted(name for name in os.listdir(SHM) if not name.startswith(temporary.OWN))
     except OSError:
         return []
 

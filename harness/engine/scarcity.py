@@ -9,7 +9,7 @@ import resource
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.engine import census, linux
+from harness.engine import census, linux, temporary
 
 PAGE = 4096
 MIB = 1 << 20
@@ -127,7 +127,7 @@ def _fill_shared_memory() -> tuple[str | None, Callable[[], None]]:
         filler.unlink(missing_ok=True)
         linux.resize_shared_memory(found.f_blocks * found.f_frsize)
 
-    return _refusal(census.SHM / "harness-trial"), undo
+    return _refusal(census.SHM / f"{temporary.OWN}trial"), undo
 
 
 def _refusal(trial: Path) -> str | None:

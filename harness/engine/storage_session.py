@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from harness.engine import census, storage_workers
+from harness.engine import census, storage_workers, temporary
 from harness.engine.loader import backend_of
 from harness.engine.session import Session
 from harness.engine.storage_workers import Worker, WriterGone
@@ -39,11 +39,11 @@ class StorageSession(Session):
 
     def open(self) -> None:
         """Build the storage, then start its writers."""
+        self._workers: list[Worker] = []
         self._setup = from_plain(port.StorageSetup, self.request.setup)
         found = backend_of(self.request.adapter).storage
         assert found is not None
         self._port = found
-        self._workers: list[Worker] = []
         self._next = [1] * self._setup.num_workers
         self._sampled: Any = None
         if self._setup.medium == "disk":
@@ -98,7 +98,7 @@ class StorageSession(Session):
             case port.ReadAll():
                 return self._read_all()
             case port.ReplaceWriter():
-                self._workers[verb.writer].finish()
+                storage_workers.finish(self._workers[verb.writer : verb.writer + 1], self._end_by())
                 self._workers[verb.writer] = self._worker(verb.writer)
                 self._workers[verb.writer].answer()
             case port.SetPriorities():
@@ -133,7 +133,8 @@ class StorageSession(Session):
         count = range(self._setup.num_workers)
         self._writers = [Writer(self._storage, each, self._setup, self.link) for each in count]
         if self._setup.writers == "process":
-            self._workers = [self._worker(each) for each in count]
+            for each in count:
+                self._workers.append(self._worker(each))
             for worker in self._workers:
                 worker.answer()
 
@@ -143,7 +144,7 @@ class StorageSession(Session):
     def _new_directory(self) -> str:
         """In this cell's own shared memory, if it has one, so that its disk can be full."""
         return tempfile.mkdtemp(
-            prefix="harness-storage-", dir=census.SHM if self._own_shm else None
+            prefix=f"{temporary.OWN}storage-", dir=census.SHM if self._own_shm else None
         )
 
     def _close(self) -> None:
@@ -151,13 +152,22 @@ class StorageSession(Session):
         storage, self._storage = self._storage, None
         if storage is not None:
             storage.close()
+
+    def _release(self) -> dict[str, Any]:
+        """Forget the storage; what is ours, writers and directories, goes with it, closed or not."""
+        self._finish()
+        found = super()._release()
         for directory in (self._directory, self._kept):
             if directory is not None:
                 shutil.rmtree(directory, ignore_errors=True)
+        return found
 
     def _finish(self, *, kill: bool = False) -> None:
         workers, self._workers, self._writers = self._workers, [], []
-        storage_workers.finish(workers, kill=kill)
+        storage_workers.finish(workers, self._end_by(), kill=kill)
+
+    def _end_by(self) -> Deadline:
+        return Deadline.after(storage_workers.END_S * self.request.time_scale)
 
     def _reopen(self, *, kill: bool) -> None:
         self._finish(kill=kill)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -15,7 +16,7 @@ from harness.payloads.storage_worker import Done, End, Failed, Told, serve
 from harness.ports.clock import Deadline, pause
 from harness.ports.storage import Hold, Point, ReplayStorage, StorageSetup
 
-END_S = 5.0  # how long a writer may take to end
+END_S = 3.0  # how long writers may take to end: less than any call that ends them
 POLL_S = 0.01
 
 
@@ -39,6 +40,7 @@ class Worker:
         holds: Mapping[Point, Hold],
     ) -> None:
         context = multiprocessing.get_context(setup.start_method)  # noqa: TID251 - writers are the harness's own
+        self._worker = worker
         self._end, theirs = context.Pipe()
         arguments: tuple[Any, ...] = (theirs, storage, worker, setup, link, holds)
         process: Any = context.Process  # type: ignore[attr-defined]  # every context has it
@@ -58,8 +60,9 @@ class Worker:
         return self._end
 
     def tell(self, told: Told) -> None:
-        """Have it begin."""
-        self._end.send(told)
+        """Have it begin; that it has ended before is what whoever waits for its answer finds."""
+        with contextlib.suppress(OSError):
+            self._end.send(told)
         self.open = True
 
     def answer(self) -> Done:
@@ -71,12 +74,11 @@ class Worker:
         """
         wait([self._end, self._process.sentinel])
         self.open = False
-        try:
-            if not self._end.poll():
-                raise WriterGone
-            answer: Done | Failed = self._end.recv()
-        except (EOFError, OSError):
-            raise WriterGone from None
+        answer: Done | Failed | None = None
+        with contextlib.suppress(EOFError, OSError):
+            answer = self._end.recv() if self._end.poll() else None
+        if answer is None:
+            raise WriterGone(f"writer {self._worker}, process {self.pid}, has ended")
         if isinstance(answer, Failed):
             raise answer.error
         return answer
@@ -99,19 +101,10 @@ class Worker:
         """Whether it is."""
         return census.state(self.pid) == "T"
 
-    def finish(self, *, kill: bool = False) -> None:
-        """End it, and wait for that; who does not end in time is killed."""
-        if kill:
-            self.kill()
-        elif self._process.is_alive() and not self.open:
-            try:
-                self.tell(End())
-                wait([self._end, self._process.sentinel], END_S)
-            except OSError:
-                pass  # it has ended meanwhile
-        self._process.join(0 if self.open and not kill else END_S)
-        if self._process.is_alive():
-            self.kill()
+    def end_by(self, deadline: Deadline) -> None:
+        """Wait until it has ended; who has not by then is killed."""
+        wait([self._process.sentinel], deadline.left_s)
+        self.kill()
         self._process.join()
         self._process.close()
         self._end.close()
@@ -122,7 +115,10 @@ class Worker:
             os.kill(self.pid, signal.SIGKILL)
 
 
-def finish(workers: Sequence[Worker], *, kill: bool = False) -> None:
-    """End all of them."""
+def finish(workers: Sequence[Worker], deadline: Deadline, *, kill: bool = False) -> None:
+    """End all of them: they are asked to, but for those that are at something, or are to be killed."""
+    asked = [] if kill else [worker for worker in workers if not worker.open]
+    for worker in asked:
+        worker.tell(End())
     for worker in workers:
-        worker.finish(kill=kill)
+        worker.end_by(deadline if worker in asked else Deadline.after(0.0))

@@ -11,6 +11,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+OWN = "harness-"  # begins the names of what the harness itself puts there, or into /dev/shm: no backend's
+
 
 def directory_of(guardian: int) -> Path:
     """Where the cell of this guardian has it, below its server's own.
@@ -31,13 +33,13 @@ def enter(directory: Path) -> None:
 
 
 def names(directory: Path) -> list[str]:
-    """Files below it, relative to it, without what multiprocessing keeps until its interpreter ends."""
+    """Files below it, relative to it, without ours and what multiprocessing keeps until its interpreter ends."""
     found = (
         Path(parent, name).relative_to(directory)
         for parent, directories, files in os.walk(directory)  # which lets them vanish meanwhile
         for name in (*directories, *files)
     )
-    return sorted(str(each) for each in found if not each.parts[0].startswith("pymp-"))
+    return sorted(str(each) for each in found if not each.parts[0].startswith((OWN, "pymp-")))
 
 
 def remove(guardian: int) -> None:

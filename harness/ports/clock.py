@@ -36,3 +36,8 @@ class Deadline:
     def expired(self) -> bool:
         """Whether it has passed."""
         return now_ns() >= self.at_ns
+
+    @property
+    def left_s(self) -> float:
+        """How long it is until then, in s; 0 once it has passed."""
+        return max(0.0, (self.at_ns - now_ns()) / 1e9)

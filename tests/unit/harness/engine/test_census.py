@@ -1,4 +1,4 @@
-"""Signals of the driver: who has ended already was struck by nobody."""
+"""What is counted is not the harness's own; and who has ended already is struck by nobody."""
 
 from __future__ import annotations
 
@@ -35,6 +35,13 @@ def end(child, *, reap: bool) -> None:
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it is a zombie now
     if reap:
         child.wait()
+
+
+def test_names_in_shared_memory_are_those_that_are_not_the_harness_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(census, "SHM", tmp_path)
+    for name in ("harness-filler", "harness-storage-x", "psm_1"):
+        (tmp_path / name).touch()
+    assert census.shared_memory() == ["psm_1"]
 
 
 def test_who_is_alive_is_killed(child):

@@ -45,6 +45,12 @@ def test_what_multiprocessing_keeps_until_its_interpreter_ends_is_not_named(own:
     assert temporary.names(own) == []
 
 
+def test_what_the_harness_itself_has_put_there_is_not_named(own: Path):
+    (own / "harness-storage-x").mkdir()
+    (own / "harness-storage-x" / "rows").touch()
+    assert temporary.names(own) == []
+
+
 def test_it_goes_with_all_that_is_in_it(tmp_path: Path, own: Path):
     (own / "a").touch()
     os.environ["TMPDIR"], tempfile.tempdir = str(tmp_path), None
