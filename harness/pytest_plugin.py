@@ -74,7 +74,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
         return None
     from harness.engine.places import is_scenario
 
-    if FOLDER not in file_path.parts or not is_scenario(file_path):
+    root = parent.config.rootpath  # a checkout may itself lie below a directory of that name
+    within = file_path.relative_to(root) if file_path.is_relative_to(root) else file_path
+    if FOLDER not in within.parts or not is_scenario(file_path):
         return None
     return ScenarioFile.from_parent(parent, path=file_path)
 

@@ -61,6 +61,15 @@ def test_a_clean_row_is_a_pass(there: pytest.Pytester):
     _run(there, "serial:backend", "scenarios").assert_outcomes(passed=1)
 
 
+def test_a_checkout_below_a_directory_of_scenarios_is_like_any_other(there: pytest.Pytester):
+    root = there.path / "scenarios" / "checkout"
+    (root / "scenarios" / "pool").mkdir(parents=True)
+    (root / "scenarios" / "pool" / "three_steps.toml").write_text(THREE_STEPS)
+    (root / "other.toml").write_text("")
+    (root / "pytest.ini").write_text(INI)
+    _run(there, "serial:backend", str(root)).assert_outcomes(passed=1)
+
+
 def test_an_expectation_file_is_not_collected(there: pytest.Pytester):
     there.makeini(INI)
     expected = there.path / "scenarios" / "expected"
