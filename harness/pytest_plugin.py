@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 INI = "harness_scenarios"
 FOLDER = "scenarios"
+MEETING = "harness_meeting"  # what a worker of xdist is told
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -81,11 +82,23 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return ScenarioFile.from_parent(parent, path=file_path)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of xdist where it meets the others."""
+    stash = node.config.stash
+    if _MEETING not in stash:
+        stash[_MEETING] = tempfile.TemporaryDirectory(prefix="harness-")
+    node.workerinput[MEETING] = stash[_MEETING].name
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End the servers."""
     bench = config.stash.get(_BENCH, None)
     if bench is not None:
         bench.close()
+    meeting = config.stash.get(_MEETING, None)
+    if meeting is not None:
+        meeting.cleanup()
 
 
 class ScenarioFile(pytest.File):
@@ -173,9 +186,12 @@ class _Bench:
 
     def __init__(self, config: pytest.Config) -> None:
         from harness.engine.plan import Options
+        from harness.engine.room import Room
         from harness.engine.timescale import measure
 
         self._directory = tempfile.TemporaryDirectory(prefix="harness-")
+        meeting = getattr(config, "workerinput", {}).get(MEETING, self._directory.name)
+        self._room = Room(Path(meeting))
         self._root = Path(self._directory.name)
         self._columns: dict[str, Column] = {}
         scale = config.getoption("--harness-time-scale")
@@ -187,11 +203,12 @@ class _Bench:
         self._scale: float = scale or measure()
 
     def run(self, loaded: Loaded, row: str, backend: str) -> CellResult:
-        """Run one row on one backend."""
+        """Run one row on one backend; while a run is confirmed, other workers of xdist begin none."""
         from harness.engine.supervisor import run_jobs
 
         job = self._job(loaded, row, backend)
-        (result,) = run_jobs(self._root, [job])
+        with self._room.entered():
+            (result,) = run_jobs(self._root, [job], alone=self._room.alone)
         return result
 
     def _job(self, loaded: Loaded, row: str, backend: str) -> Job:
@@ -219,10 +236,12 @@ class _Bench:
         """End the servers and forget what cells left."""
         for column in self._columns.values():
             column.server.stop()
+        self._room.close()
         self._directory.cleanup()
 
 
 _BENCH: pytest.StashKey[_Bench | None] = pytest.StashKey()
+_MEETING: pytest.StashKey[tempfile.TemporaryDirectory[str]] = pytest.StashKey()
 
 
 def _account(cell: CellResult) -> str:

@@ -78,6 +78,7 @@ class Supervisor:
         jobs: how many cells run at once.
         tell: called with each job that is done.
         budget_s: no cell is started after this.
+        alone: asked until it says that nobody else runs cells, before one is run alone.
 
     Attributes:
         interrupted: SIGINT ended the run early; a second one waits for nothing to be cleaned up.
@@ -90,11 +91,13 @@ class Supervisor:
         jobs: int,
         tell: Callable[[CellResult], None] = lambda _: None,
         budget_s: float | None = None,
+        alone: Callable[[], bool] = lambda: True,
     ) -> None:
         self.interrupted = False
         self._root = root
         self._jobs = jobs
         self._tell = tell
+        self._alone = alone
         self._stop_ns = None if budget_s is None else now_ns() + round(budget_s * 1e9)
         self._selector = selectors.DefaultSelector()
         self._running: dict[str, tuple[Job, RunningCell]] = {}
@@ -141,7 +144,7 @@ class Supervisor:
             return
         while self._waiting and len(self._running) < self._jobs and self._confirming is None:
             self._start(self._waiting.popleft())
-        if self._suspects and not self._running and not self._waiting:
+        if self._suspects and not self._running and not self._waiting and self._alone():
             self._confirming = self._suspects.popleft()
             self._start(*self._confirming)
 
@@ -170,7 +173,7 @@ class Supervisor:
             self._lose(key, DIED)
 
     def _turn(self) -> None:
-        for ready, _ in self._selector.select(TICK_S if self._running else 0):
+        for ready, _ in self._selector.select(TICK_S if self._running or self._suspects else 0):
             self._hear(ready.data)
         for job, cell in list(self._running.values()):
             took_long = cell.watch()
@@ -240,13 +243,20 @@ class Supervisor:
             self._tell(job.result(self._root))
 
 
-def run_jobs(root: Path, jobs: Sequence[Job]) -> list[CellResult]:
+def run_jobs(
+    root: Path, jobs: Sequence[Job], *, alone: Callable[[], bool] = lambda: True
+) -> list[CellResult]:
     """Run jobs one at a time, for callers that have no report to write.
+
+    Args:
+        root: of the run.
+        jobs: what is run.
+        alone: as the supervisor's.
 
     Raises:
         KeyboardInterrupt: SIGINT came; whatever ran has been ended.
     """
-    supervisor = Supervisor(root, jobs=1)
+    supervisor = Supervisor(root, jobs=1, alone=alone)
     results = supervisor.run(jobs)
     if supervisor.interrupted:
         raise KeyboardInterrupt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.backends.slow import SHORT, TOLD
 from tests.end_to_end.command import ROOT, THREE_STEPS
 
 pytest_plugins = ["pytester"]
@@ -146,3 +147,19 @@ def test_rows_can_run_on_several_workers(there: pytest.Pytester):
     there.makeini(INI)
     _scenario(there, "four_rows", THREE_STEPS + "\n[matrix]\nhorizon = [2, 3, 4, 5]\n")
     _run(there, "serial:backend", "scenarios", "-n", "2").assert_outcomes(passed=5)
+
+
+def test_no_worker_runs_a_row_while_another_confirms_one(
+    there: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+):
+    told = there.path / "told.txt"
+    monkeypatch.setenv(TOLD, str(told))
+    there.makeini(INI)
+    horizons = [SHORT, *range(SHORT + 1, SHORT + 8)]
+    _scenario(there, "three_steps", THREE_STEPS + f"\n[matrix]\nhorizon = {horizons}\n")
+    words = ("scenarios", "-n", "2", "--harness-time-scale=1")
+    _run(there, "slow:tells_when_it_was_there", *words)
+    runs = [list(map(int, line.split())) for line in told.read_text().splitlines()]
+    alone = [run for run in runs if run[0] == SHORT][1]
+    beside = [run for run in runs if run[1] < alone[2] and alone[1] < run[2]]
+    assert beside == [alone]
