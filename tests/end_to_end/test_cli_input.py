@@ -145,6 +145,10 @@ BAD_WORDS = {
         ["--backend", "tests.backends.broken:backend"],
         "no_such_package",
     ),
+    "a library whose import leaves a thread of its own": (
+        ["--backend", "tests.backends.restless:backend"],
+        "importing it leaves 2 threads running",
+    ),
     "an attribute that is not there": (["--backend", "tests.backends.serial:nothing"], "'nothing'"),
     "something that is no backend": (
         ["--backend", "tests.backends.serial:np"],
