@@ -22,42 +22,19 @@ from harness.engine.plan import Options, registered
 from harness.engine.power import cover
 from harness.engine.runs import columns_of, judge_again, new_directory, run
 from harness.engine.usage import UsageError
+from harness.exits import HARNESS, Group, code, published
 from harness.model.run import RunRecord
 from harness.model.selftest import Selftest
 from harness.model.standing import DIFFERS, Standing, standing
 from harness.model.verdict import Outcome
 from harness.report.console import Progressing
-from harness.report.publish import write_all
-from harness.report.record import ReportError, read_json
+from harness.report.record import read_json
 
-USAGE, INTERRUPTED = 64, 130  # EX_USAGE of sysexits.h; 128 + SIGINT
 REPORTS = Path("reports")
 BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)")
 
 
-class _Group(click.Group):
-    """Says what is wrong with the input in one line, and exits 64."""
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a command."""
-        kwargs["standalone_mode"] = False
-        try:
-            sys.exit(super().main(*args, **kwargs) or 0)
-        except (UsageError, ReportError) as error:
-            click.echo(f"harness: {error}", err=True)
-        except click.exceptions.NoArgsIsHelpError as error:
-            click.echo(error.format_message())
-            sys.exit(0)
-        except click.ClickException as error:
-            click.echo(f"harness: {error.format_message()}", err=True)
-        except click.exceptions.Exit as error:
-            sys.exit(error.exit_code)
-        except click.Abort:
-            sys.exit(INTERRUPTED)
-        sys.exit(USAGE)
-
-
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Run fault scenarios against reinforcement-learning backends and judge what happened."""
 
@@ -149,15 +126,13 @@ def _run(
     root = new_directory(reports)
     with Progressing() as console:
         record = run(loaded, options, root, tell=console.tell, begin=console.begin)
-    write_all(record, root)
+    written = published(record, root)
+    _announce(record, root if written else None)
     if seen_on is None:  # a replay is one cell of another run, which stays the latest
         _point(reports / "latest", root)
-    _announce(record, root)
     if seen_on is not None and seen_on != record.backends[0].id:
         click.echo(f"note: the cell was seen on {seen_on}, this is {record.backends[0].id}")
-    if record.interrupted:
-        return INTERRUPTED
-    return expectations.exit_code(record.cells, strict=strict)
+    return code(record, written=written, strict=strict)
 
 
 def _point(link: Path, root: Path) -> None:
@@ -167,12 +142,17 @@ def _point(link: Path, root: Path) -> None:
         link.symlink_to(root.name, target_is_directory=True)
 
 
-def _announce(record: RunRecord, root: Path) -> None:
+def _announce(record: RunRecord, root: Path | None) -> None:
     counts = {o: sum(cell.outcome is o for cell in record.cells) for o in Outcome}
     words = ", ".join(f"{n} {o.value}" for o, n in counts.items() if n) or "no cells"
     listed = sum(cell.outcome in cell.listed for cell in record.cells)
     click.echo(f"{words}; {listed} as listed")
-    if expectations.nothing_judged(record.cells):
+    ran = f"{len(record.cells)} of {record.planned} cells run"
+    if record.failed:
+        click.echo(f"harness: cannot go on, {ran}: {record.failed}", err=True)
+    elif record.interrupted:
+        click.echo(f"interrupted: {ran}")
+    elif expectations.nothing_judged(record.cells):
         click.echo("nothing was judged: no backend declares what these rows need")
     for cell in record.cells:
         where = standing(cell)
@@ -180,7 +160,8 @@ def _announce(record: RunRecord, root: Path) -> None:
             click.echo(f"listed as {cell.listed_as}, but now {cell.outcome.value}: {cell.id}")
         elif where in DIFFERS:
             click.echo(f"{cell.outcome.value} {cell.id}: {cell.reason}\n  {cell.replay}")
-    click.echo(f"report: {root / 'index.html'}")
+    if root is not None:
+        click.echo(f"report: {root / 'index.html'}")
 
 
 @main.command("replay")
@@ -225,17 +206,19 @@ def judge_command(directory: Path, *, strict: bool) -> int:
         bugs = selftest.planted([bug.name for bug in before.selftest.bugs])
         rows = [row.row for row in before.selftest.rows]
         return _account(selftest.account(bugs, record, rows), record, directory)
-    write_all(record, directory)
-    _announce(record, directory)
-    return expectations.exit_code(record.cells, strict=strict)
+    written = published(record, directory)
+    _announce(record, directory if written else None)
+    return expectations.exit_code(record.cells, strict=strict) if written else HARNESS
 
 
 @main.command("report")
 @click.argument("directory", metavar="RUN", type=click.Path(path_type=Path))
-def report_command(directory: Path) -> None:
+def report_command(directory: Path) -> int:
     """Write a run's report again from its record."""
-    write_all(read_json(directory / "run.json"), directory)
+    if not published(read_json(directory / "run.json"), directory):
+        return HARNESS
     click.echo(f"report: {directory / 'index.html'}")
+    return 0
 
 
 @main.command("expect")
@@ -320,13 +303,13 @@ def selftest_command(names: tuple[str, ...], reports: Path, **how: Any) -> int:
 
 def _account(seen: Selftest, record: RunRecord, root: Path) -> int:
     """Write and tell what planted bugs came to."""
-    write_all(replace(record, selftest=seen), root)
-    (root / SMOKE).write_text(selection.render(cover(seen.rows)), encoding="utf-8")
+    written = published(replace(record, selftest=seen), root)
     click.echo(selftest.table(seen))
-    click.echo(f"report: {root / 'index.html'}")
-    if record.interrupted:
-        return INTERRUPTED
-    return 0 if seen.right else 1
+    if written:
+        (root / SMOKE).write_text(selection.render(cover(seen.rows)), encoding="utf-8")
+        click.echo(f"report: {root / 'index.html'}")
+    stopped = not written or record.failed or record.interrupted
+    return code(record, written=written) if stopped else int(not seen.right)
 
 
 @main.command("doctor")

@@ -34,8 +34,12 @@ def new_directory(reports: Path) -> Path:
             path.mkdir(parents=True)
         except FileExistsError:
             continue
+        except OSError as error:
+            raise UsageError(
+                "--reports", str(reports), f"cannot be written to: {error.strerror}"
+            ) from error
         return path
-    raise UsageError(reports, "", "cannot make a new directory there")
+    raise UsageError("--reports", str(reports), "cannot make a new directory there")
 
 
 @contextmanager
@@ -85,6 +89,7 @@ def run(
 
     Raises:
         UsageError: a backend cannot be had, or nothing is left to run.
+        OSError: the run's directory cannot be written to, before the first cell.
     """
     start = now_ns()
     scale = options.time_scale if options.time_scale is not None else timescale.measure()
@@ -102,7 +107,9 @@ def run(
             machine=machine(),
             seed=options.seed,
             time_scale=scale,
+            planned=len(ordered),
             interrupted=supervisor.interrupted,
+            failed=str(supervisor.failed or ""),
             seconds=round((now_ns() - start) / 1e9, 1),
             backends=tuple(column.info for column in columns),
             cells=tuple(cells),

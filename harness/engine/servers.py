@@ -82,9 +82,14 @@ class Server:
         self._log, self._path = log, path
         self._restarts = 0
         self.connection, self._process = self._started()
-        said = self._hello(log)
-        self._refuse_unknown_words(said)
-        self.columns = tuple(map(self._column, self._wanted, said))
+        try:
+            said = self._hello(log)
+            self._refuse_unknown_words(said)
+            self.columns = tuple(map(self._column, self._wanted, said))
+        except BaseException:
+            self._process.kill()  # it may still be importing, and runs no cell yet
+            self.stop()
+            raise
 
     def restart(self) -> bool:
         """Put a fresh server in the place of one that has died or does not answer; return whether there is one now.
@@ -118,7 +123,6 @@ class Server:
             for name, declared in each["capabilities"].items():
                 wrong = unknown_words(COMPONENTS[name], declared)
                 if wrong is not None:
-                    self.stop()
                     raise UsageError(wanted.adapter, name, wrong)
 
     def _column(self, wanted: Wanted, said: Mapping[str, Any]) -> Column:
@@ -177,7 +181,6 @@ class Server:
         self.connection.settimeout(None)
         hello: dict[str, Any] = messages[0] if messages else {}
         if "backends" not in hello or hello.get("v") != PROTOCOL:
-            self.stop()
             names = ", ".join(each.name for each in self._wanted)
             problem = hello.get("failed") or f"the server did not start: {_last_line(log)}"
             raise UsageError("--backend", names, str(problem))

@@ -29,6 +29,7 @@ from harness.model.verdict import Outcome, Verdict
 from harness.ports.clock import now_ns
 
 DIED = "the backend's server died"
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)  # a terminal's, and how CI stops a job
 TICK_S = 0.05  # how often journals are looked at while nothing is reported
 
 
@@ -81,7 +82,8 @@ class Supervisor:
         alone: asked until it says that nobody else runs cells, before one is run alone.
 
     Attributes:
-        interrupted: SIGINT ended the run early; a second one waits for nothing to be cleaned up.
+        interrupted: SIGINT or SIGTERM ended the run early; a second one waits for nothing to be cleaned up.
+        failed: why it could not go on, if what cells leave could not be written.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class Supervisor:
         alone: Callable[[], bool] = lambda: True,
     ) -> None:
         self.interrupted = False
+        self.failed: OSError | None = None
         self._root = root
         self._jobs = jobs
         self._tell = tell
@@ -110,7 +113,7 @@ class Supervisor:
     def run(self, jobs: Sequence[Job]) -> list[CellResult]:
         """Run them; results in the order of the jobs.
 
-        What the budget left no time for is UNKNOWN; what an interrupt left undone is left out.
+        What the budget left no time for is UNKNOWN; what an interrupt or a failure left undone is left out.
         """
         for server in {job.server for job in jobs}:
             self._selector.register(server.connection, selectors.EVENT_READ, server)
@@ -118,15 +121,19 @@ class Supervisor:
             if job.unsupported is not None:
                 self._tell(job.result(self._root))
             self._waiting.extend([job] * (0 if job.unsupported is not None else job.repeat))
-        before = signal.signal(signal.SIGINT, self._on_interrupt)
+        before = {number: signal.signal(number, self._on_interrupt) for number in INTERRUPTS}
         try:
             while self._running or self._waiting or self._suspects:
                 self._start_some()
                 self._turn()
+        except OSError as error:  # a full disk, say: what still runs ends with its server
+            self.failed = error
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
             self._selector.close()
-        finished = (job for job in jobs if job.runs or job.unsupported or not self.interrupted)
+        stopped = self.interrupted or self.failed is not None
+        finished = (job for job in jobs if job.runs or job.unsupported or not stopped)
         return [job.result(self._root) for job in finished]
 
     def _on_interrupt(self, _: int, __: FrameType | None) -> None:
@@ -254,10 +261,13 @@ def run_jobs(
         alone: as the supervisor's.
 
     Raises:
-        KeyboardInterrupt: SIGINT came; whatever ran has been ended.
+        KeyboardInterrupt: SIGINT or SIGTERM came; whatever ran has been ended.
+        OSError: what the cell leaves could not be written.
     """
     supervisor = Supervisor(root, jobs=1, alone=alone)
     results = supervisor.run(jobs)
+    if supervisor.failed is not None:
+        raise supervisor.failed
     if supervisor.interrupted:
         raise KeyboardInterrupt
     return results

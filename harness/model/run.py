@@ -116,14 +116,22 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """What `run.json` holds."""
+    """What `run.json` holds.
+
+    Attributes:
+        planned: how many cells were to run: more than there are, if it was interrupted or failed.
+        interrupted: a signal ended it early.
+        failed: why the harness could not go on, empty if it did.
+    """
 
     schema: int = RUN_SCHEMA
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     time_scale: float = 1.0
+    planned: int = 0
     interrupted: bool = False
+    failed: str = ""
     seconds: float = 0.0
     backends: tuple[BackendInfo, ...] = ()
     cells: tuple[CellResult, ...] = ()

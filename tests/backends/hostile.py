@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import threading
 import time
@@ -15,6 +16,7 @@ from harness.ports.pool import Batch, Floats
 from tests.backends.serial import SerialPool, backend_over
 
 HOURS = 3600.0
+TOLD = "HARNESS_TEST_TOLD"  # names a pipe that is written to before it is too late
 
 
 class _Hostile(SerialPool):
@@ -34,6 +36,8 @@ class _Hostile(SerialPool):
 
 class Deadlocks(_Hostile):
     def strike(self) -> None:
+        if TOLD in os.environ:
+            Path(os.environ[TOLD]).write_text("deadlocked")
         lock = threading.Lock()
         lock.acquire()
         lock.acquire()
@@ -91,6 +95,16 @@ class UnlinksItsJournal(_Hostile):
                 return
 
 
+class RemovesAllCells(_Hostile):
+    """As if the disk was gone: a file lies where the run's cells were."""
+
+    def strike(self) -> None:
+        names = (os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd"))
+        cells = next(Path(name).parents[2] for name in names if name.endswith("journal.jsonl"))
+        shutil.rmtree(cells)
+        cells.touch()
+
+
 class Raises(_Hostile):
     def strike(self) -> None:
         raise SystemExit(3)
@@ -132,6 +146,7 @@ exits_quietly = backend_over(ExitsQuietly, "exits_quietly")
 floods_stderr = backend_over(FloodsStderr, "floods_stderr")
 leaves_grandchildren = backend_over(LeavesGrandchildren, "leaves_grandchildren")
 unlinks_its_journal = backend_over(UnlinksItsJournal, "unlinks_its_journal")
+removes_all_cells = backend_over(RemovesAllCells, "removes_all_cells")
 raises = backend_over(Raises, "raises")
 kills_its_guardian = backend_over(KillsItsGuardian, "kills_its_guardian")
 stops_its_guardian = backend_over(StopsItsGuardian, "stops_its_guardian")

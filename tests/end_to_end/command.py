@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ class Done:
         return self.err.strip().splitlines()
 
 
-def harness(*words: str | Path, cwd: Path = ROOT) -> Done:
-    """Run `harness WORDS...`."""
+def harness(*words: str | Path, cwd: Path = ROOT, before: Callable[[], None] | None = None) -> Done:
+    """Run `harness WORDS...`; `before` is called in its process first."""
     done = subprocess.run(
         [sys.executable, "-m", "harness", *map(str, words)],
         cwd=cwd,
@@ -36,6 +37,7 @@ def harness(*words: str | Path, cwd: Path = ROOT) -> Done:
         text=True,
         timeout=BOUND_S,
         check=False,
+        preexec_fn=before,
     )
     return Done(done.returncode, done.stdout, done.stderr)
 
