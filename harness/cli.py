@@ -145,7 +145,7 @@ def _point(link: Path, root: Path) -> None:
 def _announce(record: RunRecord, root: Path | None) -> None:
     counts = {o: sum(cell.outcome is o for cell in record.cells) for o in Outcome}
     words = ", ".join(f"{n} {o.value}" for o, n in counts.items() if n) or "no cells"
-    listed = sum(cell.outcome in cell.listed for cell in record.cells)
+    listed = sum(standing(cell) is Standing.LISTED for cell in record.cells)
     click.echo(f"{words}; {listed} as listed")
     ran = f"{len(record.cells)} of {record.planned} cells run"
     if record.failed:
@@ -158,6 +158,8 @@ def _announce(record: RunRecord, root: Path | None) -> None:
         where = standing(cell)
         if where is Standing.BETTER:
             click.echo(f"listed as {cell.listed_as}, but now {cell.outcome.value}: {cell.id}")
+            if cell.outcome not in (Outcome.PASS, Outcome.UNSUPPORTED):
+                click.echo(f"  {cell.reason}\n  {cell.replay}")
         elif where in DIFFERS:
             click.echo(f"{cell.outcome.value} {cell.id}: {cell.reason}\n  {cell.replay}")
     if root is not None:
@@ -223,16 +225,20 @@ def report_command(directory: Path) -> int:
 
 @main.command("expect")
 @click.argument("directory", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("--backend", required=True, help="The backend's name.")
+@click.option("--backend", required=True, help="Its name, as in the cells' ids or as it was run.")
 @click.option("--expires", required=True, help="The version from which the entries no longer hold.")
 def expect_command(directory: Path, backend: str, expires: str) -> None:
     """Print a list of known outcomes from a run, to be given its reasons by hand."""
+    expectations.check_version("--expires", "", expires)
     record = read_json(directory / "run.json")
-    ids = {info.id for info in record.backends if info.name == backend}
-    cells = [cell for cell in record.cells if cell.backend in ids]
-    if not cells:
-        raise UsageError(directory, "backends", f"the run has no cells of {backend!r}")
-    click.echo(expectations.write(cells, backend, expires), nl=False)
+    asked = (each for each in record.backends if backend in (each.own_name, each.id, each.name))
+    info = next(asked, None)
+    cells = [cell for cell in record.cells if info is not None and cell.backend == info.id]
+    if info is None or not cells:
+        known = ", ".join(each.own_name for each in record.backends)
+        raise UsageError("--backend", backend, f"{directory} has no cells of it, but of {known}")
+    click.echo(f"for {SCENARIOS / EXPECTED / info.own_name}.toml:", err=True)
+    click.echo(expectations.write(cells, info.own_name, expires), nl=False)
 
 
 @main.command("list")

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from harness.checkers import CHECKERS
+from harness.engine.loading import Loaded
 from harness.engine.tables import tables
-from harness.engine.usage import UsageError
+from harness.engine.usage import UsageError, shown
 from harness.model.run import CellResult
 from harness.model.scenario import row_of
 from harness.model.standing import Standing, standing
-from harness.model.verdict import Outcome
+from harness.model.verdict import Contract, Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,7 @@ class Listed:
         outcome: what it comes to; several where a race in the backend decides, which the reason says.
         reason: why, with the public reference if there is one.
         expires: the backend's version from which it no longer holds.
+        checkers: who finds it: what others find makes the cell worse; anybody, if it is left out.
         confirmed: the script below `reports/confirmed` that shows it without the harness; empty if none does.
     """
 
@@ -35,6 +38,7 @@ class Listed:
     outcome: Outcome | tuple[Outcome, ...]
     reason: str
     expires: str
+    checkers: tuple[str, ...] = ()
     confirmed: str = ""
 
     @property
@@ -44,11 +48,21 @@ class Listed:
         return tuple(sorted(several, key=lambda each: each.precedence))
 
 
+VERSION = re.compile(r"\d+(\.\w+)*")
+NAMES = tuple(checker.name for checker in CHECKERS)
 Expectations = Mapping[str, Listed]
 
 
-def load(directory: Path, backend: str, version: str) -> Expectations:
+def load(
+    directory: Path, backend: str, version: str, scenarios: Iterable[Loaded] = ()
+) -> Expectations:
     """What is listed for a backend and still holds for its version; empty without a file.
+
+    Args:
+        directory: where lists lie, beside the directories of scenarios.
+        backend: the list's name.
+        version: of the backend.
+        scenarios: whose rows are known: an entry for another row of theirs is a mistake.
 
     Raises:
         UsageError: the file says something that makes no sense.
@@ -56,11 +70,51 @@ def load(directory: Path, backend: str, version: str) -> Expectations:
     path = directory / f"{backend}.toml"
     if not path.exists():
         return {}
-    return {
-        each.cell: each
-        for each in _validated(tables(path), path)
-        if _numbers(version) < _numbers(each.expires)
-    }
+    listed = _validated(tables(path), path)
+    _check(listed, {each.name_id: each.row_ids() for each in scenarios}, path)
+    return {each.cell: each for each in listed if _numbers(version) < _numbers(each.expires)}
+
+
+def _check(listed: Sequence[Listed], rows: Mapping[str, Collection[str]], path: Path) -> None:
+    """Refuse an entry that could never say anything of a cell."""
+    files = {each.stem for each in path.parent.parent.glob("*/*.toml")}
+    seen: set[str] = set()
+    for number, each in enumerate(listed):
+        key = f"cells[{number}]"
+        name, bracket, _ = each.cell.partition("[")
+        if not bracket or not each.cell.endswith("]") or "/" not in name:
+            problem = f"component/scenario[row], without a backend, got {shown(each.cell)}"
+            raise UsageError(path, f"{key}.cell", problem)
+        if name not in rows and name.partition("/")[2] not in files:
+            raise UsageError(
+                path, f"{key}.cell", f"there is no such scenario, got {shown(each.cell)}"
+            )
+        if name in rows and each.cell not in rows[name]:
+            raise UsageError(path, f"{key}.cell", f"{name} has no such row, got {shown(each.cell)}")
+        if each.cell in seen:
+            raise UsageError(path, f"{key}.cell", f"is listed twice, got {shown(each.cell)}")
+        seen.add(each.cell)
+        _check_entry(each, key, path)
+
+
+def _check_entry(entry: Listed, key: str, path: Path) -> None:
+    if not entry.outcomes:
+        raise UsageError(path, f"{key}.outcome", "at least one outcome, got []")
+    unknown = set(entry.checkers) - set(NAMES)
+    if unknown:
+        problem = f"there are {', '.join(NAMES)}, got {shown(min(unknown))}"
+        raise UsageError(path, f"{key}.checkers", problem)
+    check_version(path, f"{key}.expires", entry.expires)
+
+
+def check_version(where: object, key: str, text: str) -> None:
+    """Refuse what is no version, which would be before or after all of them.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if VERSION.fullmatch(text) is None:
+        raise UsageError(where, key, f"a version, like 0.15, got {shown(text)}")
 
 
 def _validated(plain: Mapping[str, Any], path: Path) -> tuple[Listed, ...]:
@@ -76,9 +130,6 @@ def _validated(plain: Mapping[str, Any], path: Path) -> tuple[Listed, ...]:
             f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
         )
         raise UsageError(path, key, f"{first['msg']}, got {first['input']!r}") from None
-    for number, each in enumerate(listed):
-        if not each.outcomes:
-            raise UsageError(path, f"cells[{number}].outcome", "at least one outcome, got []")
     return listed
 
 
@@ -131,7 +182,10 @@ def write(cells: Iterable[CellResult], backend: str, expires: str) -> str:
         name = row_of(cell.id)
         reason = cell.expected_reason or cell.reason
         outcome = list(cell.listed) if racy else cell.outcome.value
-        lines = {"cell": name, "outcome": outcome, "reason": reason, "expires": expires}
-        body = "\n".join(f"{key} = {json.dumps(value)}" for key, value in lines.items())
+        found = {f.checker for f in cell.findings if f.contract is not Contract.OPINION}
+        checkers = sorted(found | set(cell.expected_checkers if racy else ()))
+        lines = {"cell": name, "outcome": outcome, "checkers": checkers}
+        lines |= {"reason": reason, "expires": expires}
+        body = "\n".join(f"{key} = {json.dumps(value)}" for key, value in lines.items() if value)
         parts.append(f"[[cells]]\n{body}")
     return "\n\n".join(parts) + "\n"

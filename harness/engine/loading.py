@@ -44,6 +44,11 @@ class Loaded:
         """Its port."""
         return COMPONENTS[self.scenario.component]
 
+    @property
+    def name_id(self) -> str:
+        """What names it among those of all components: `pool/clean_run`."""
+        return f"{self.component.name}/{self.name}"
+
     def row_id(self, row: Row[Any]) -> str:
         """What names this row on any backend."""
         return row_id(self.component.name, self.name, row.key)

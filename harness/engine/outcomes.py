@@ -10,7 +10,8 @@ from pathlib import Path
 
 from harness.engine.judging import judge_directory
 from harness.model.run import CellResult, Confirmation
-from harness.model.verdict import Contract, Outcome, Verdict, worst
+from harness.model.standing import unlisted
+from harness.model.verdict import FAILURES, Contract, Finding, Outcome, Verdict, worst
 
 CONFIRMS = "confirms.json"  # in the directory of a run that was done to confirm another
 CUT_SHORT = "cut_short.json"  # in that of a run that an interrupt ended
@@ -88,14 +89,18 @@ def mark_cut_short(directory: Path) -> None:
 
 
 def summed_up(blank: CellResult, runs: Sequence[Run], root: Path) -> CellResult:
-    """The worst run's account, with how often each outcome came."""
+    """The worst run's account, with how often each outcome came; of equals, that which the list does not know."""
     outcome = worst(run.verdict.outcome for run in runs)
-    run = next(each for each in runs if each.verdict.outcome is outcome)
+    equals = [each for each in runs if each.verdict.outcome is outcome]
+    others = [unlisted(each.verdict.findings, blank.expected_checkers) for each in equals]
+    run, beside = next(
+        (pair for pair in zip(equals, others, strict=True) if pair[1]), (equals[0], ())
+    )
     counts = Counter(each.verdict.outcome.value for each in runs)
     return replace(
         blank,
         outcome=outcome,
-        reason=run.verdict.reason,
+        reason=_reason(run.verdict, beside),
         hang=run.verdict.hang,
         runs={"n": len(runs), **counts},
         findings=run.verdict.findings,
@@ -105,6 +110,14 @@ def summed_up(blank: CellResult, runs: Sequence[Run], root: Path) -> CellResult:
         directory=run.directory.relative_to(root).as_posix(),
         confirmation=None if run.alone is None else _confirmation(run.alone, root),
     )
+
+
+def _reason(verdict: Verdict, beside: Sequence[Finding]) -> str:
+    """Why that outcome; where only a part of it is listed, the rest."""
+    if not beside or verdict.outcome not in FAILURES:
+        return verdict.reason
+    more = f" (and {len(beside) - 1} more)" if len(beside) > 1 else ""
+    return f"beside what is listed, {beside[0].checker}: {beside[0].text}{more}"
 
 
 def _confirmation(alone: Run, root: Path) -> Confirmation:

@@ -98,8 +98,8 @@ def jobs_of(
     """One job for each row on each backend."""
     jobs = []
     for column in columns:
-        name = column.info.id.removesuffix(f"-{column.info.version}")
-        listed = expectations.load(options.expected, name, column.info.version)
+        info = column.info
+        listed = expectations.load(options.expected, info.own_name, info.version, scenarios)
         for loaded in scenarios:
             jobs += [
                 _job(loaded, row, column, options, root, time_scale, listed)
@@ -171,6 +171,7 @@ def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
         expected=known.outcomes[0] if known else None,
         expected_also=known.outcomes[1:] if known else (),
         expected_reason=known.reason if known else None,
+        expected_checkers=known.checkers if known else (),
     )
     return Job(
         server=column.server,

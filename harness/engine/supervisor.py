@@ -25,6 +25,7 @@ from harness.engine.outcomes import (
 from harness.engine.request import CellRequest
 from harness.engine.servers import Server
 from harness.model.run import CellResult
+from harness.model.standing import unlisted
 from harness.model.verdict import Outcome, Verdict
 from harness.ports.clock import now_ns
 
@@ -241,8 +242,9 @@ class Supervisor:
 
     @staticmethod
     def _needs_confirmation(job: Job, verdict: Verdict) -> bool:
-        known = verdict.outcome in job.blank.listed or not job.confirm
-        return suspicious(verdict) and not known
+        others = unlisted(verdict.findings, job.blank.expected_checkers)
+        known = verdict.outcome in job.blank.listed and not others
+        return suspicious(verdict) and not known and job.confirm
 
     def _accept(self, job: Job, run: Run) -> None:
         job.runs.append(run)

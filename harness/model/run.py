@@ -33,6 +33,11 @@ class BackendInfo:
     versions: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def own_name(self) -> str:
+        """What it calls itself: its list of known outcomes has this name, too."""
+        return self.id.removesuffix(f"-{self.version}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
@@ -70,6 +75,7 @@ class CellResult:
         expected: the outcome listed for it in the expectation file, if any: the worst of several.
         expected_also: the others, where a race in the backend decides.
         expected_reason: the reason given there.
+        expected_checkers: whose findings the list speaks of; empty if it does not say.
         level: what the determinism rests on (1 pure, 2 sequence points, 3 seeded plan).
         findings: of the run that counts.
         checkers: who judged, and how much.
@@ -97,6 +103,7 @@ class CellResult:
     expected: Outcome | None = None
     expected_also: tuple[Outcome, ...] = ()
     expected_reason: str | None = None
+    expected_checkers: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     checkers: tuple[CheckerReport, ...] = ()
     faults: tuple[FaultRecord, ...] = ()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 
 from harness.model.run import CellResult
-from harness.model.verdict import INCONCLUSIVE, Outcome
+from harness.model.verdict import FAILURES, INCONCLUSIVE, Contract, Finding, Outcome
 
 
 class Standing(StrEnum):
@@ -20,7 +21,7 @@ class Standing(StrEnum):
     INCONCLUSIVE = "inconclusive"
     """UNKNOWN or VACUOUS where that is not listed."""
     WORSE = "worse than expected"
-    """Earlier in the order of outcomes than the listed one, or red and not listed."""
+    """Earlier in the order of outcomes than the listed one, or red and not listed, or by a checker that is not."""
     HARNESS = "harness error"
     """Says nothing about the backend."""
 
@@ -28,9 +29,24 @@ class Standing(StrEnum):
 DIFFERS = frozenset({Standing.WORSE, Standing.INCONCLUSIVE, Standing.BETTER, Standing.HARNESS})
 
 
+def unlisted(found: Iterable[Finding], listed: Collection[str]) -> tuple[Finding, ...]:
+    """Findings that a list cannot mean, which names other checkers; what is only about time is none.
+
+    Args:
+        found: of a run.
+        listed: the names in the list; empty if it does not say whose findings it speaks of.
+    """
+    if not listed:
+        return ()
+    others = (f for f in found if f.checker not in listed and not f.time)
+    return tuple(f for f in others if f.contract is not Contract.OPINION)
+
+
 def standing(cell: CellResult) -> Standing:
-    """Compare a cell's outcome with its listed one, as the run's exit code does."""
+    """Compare a cell's outcome, and who found it, with what is listed, as the run's exit code does."""
     listed = cell.expected
+    if cell.outcome in FAILURES and unlisted(cell.findings, cell.expected_checkers):
+        return Standing.WORSE
     if cell.outcome in cell.listed:
         return Standing.LISTED
     if cell.outcome is Outcome.HARNESS_ERROR:

@@ -254,3 +254,26 @@ def test_a_cell_in_which_a_writer_is_held_rests_on_a_chosen_interleaving(
     path = ROOT / "scenarios" / "storage" / f"{name}.toml"
     harness("run", path, "--backend", "numpy_ring", "--reports", tmp_path)
     assert {cell["level"] for cell in record(tmp_path)["cells"]} == {level}
+
+
+def test_a_list_is_printed_for_a_backend_by_its_own_name(tmp_path: Path, scenario: Path):
+    harness("run", scenario, "--backend", RAISES, "--reports", tmp_path)
+    words = ("--backend", "raises", "--expires", "2")
+    done = harness("expect", tmp_path / "latest", *words)
+    assert done.code == 0
+    assert done.err == "for scenarios/expected/raises.toml:\n"
+    assert 'checkers = ["expected_outcome"]' in done.out
+    write(tmp_path / "scenarios" / "expected" / "raises.toml", done.out)
+    assert harness("run", scenario, "--backend", RAISES, "--reports", tmp_path).code == 0
+
+
+def test_a_listed_cell_in_which_another_checker_finds_something_is_worse(
+    tmp_path: Path, scenario: Path
+):
+    listed = '[[cells]]\ncell = "pool/three_steps[]"\noutcome = "FAIL"\nreason = "it exits"\nexpires = "2"\n'
+    listed += 'checkers = ["routing"]\n'
+    write(tmp_path / "scenarios" / "expected" / "raises.toml", listed)
+    done = harness("run", scenario, "--backend", RAISES, "--reports", tmp_path)
+    assert done.code == 1
+    assert "0 as listed" in done.out
+    assert "FAIL pool/three_steps[]@raises-1: beside what is listed, expected_outcome: " in done.out

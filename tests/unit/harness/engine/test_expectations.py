@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from harness.engine.expectations import Expectations, load, write
+from harness.engine.loading import load as scenario
 from harness.engine.usage import UsageError
-from harness.model.verdict import Outcome
+from harness.model.verdict import Contract, Finding, Outcome
 from tests.unit.harness.report import sample
 
 ENTRY = """
@@ -20,12 +22,33 @@ outcome = {outcome}
 reason = "a race between two finalizers"
 expires = "2"
 """
+ROUTED = Finding(checker="routing", text="not its own", contract=Contract.EQUIVALENCE)
 CELL = "pool/stalled_env[transport=process]"
 
 
+SCENARIO = """
+title = "A stalled env"
+component = "pool"
+
+[matrix]
+transport = ["thread", "process"]
+
+[[steps]]
+do = "shutdown"
+"""
+
+
+def listing(root: Path, text: str, version: str = "1") -> Expectations:
+    """What a list says, beside one scenario."""
+    for name, content in (("pool/stalled_env", SCENARIO), ("expected/some", text)):
+        path = root / f"{name}.toml"
+        path.parent.mkdir()
+        path.write_text(content, encoding="utf-8")
+    return load(root / "expected", "some", version, [scenario(root / "pool" / "stalled_env.toml")])
+
+
 def loaded(directory: Path, outcome: str, version: str = "1") -> Expectations:
-    (directory / "some.toml").write_text(ENTRY.format(outcome=outcome), encoding="utf-8")
-    return load(directory, "some", version)
+    return listing(directory, ENTRY.format(outcome=outcome), version)
 
 
 def test_an_entry_lists_one_outcome(tmp_path: Path):
@@ -64,3 +87,39 @@ def test_a_list_that_is_written_anew_keeps_what_a_race_decides(outcome: Outcome)
     cell = replace(cell, expected=Outcome.HANG, expected_also=(Outcome.PASS,))
     (entry,) = tomllib.loads(write([cell], "torchrl", "0.15"))["cells"]
     assert entry["outcome"] == ["HANG", "PASS"]
+
+
+MISTAKES = {
+    "no version": ('expires = "2"', 'expires = "banana"', "cells[0].expires: a version, like 0.15"),
+    "no such row": ("=process", "=carrier", "cells[0].cell: pool/stalled_env has no such row"),
+    "no such scenario": ("stalled", "stolen", "cells[0].cell: there is no such scenario"),
+    "no cell": ("[transport=process]", "", "cells[0].cell: component/scenario[row], without"),
+    "no such checker": (
+        "[[cells]]",
+        '[[cells]]\ncheckers = ["rooting"]',
+        "cells[0].checkers: there",
+    ),
+    "twice": ("", "", "cells[1].cell: is listed twice, got 'pool/stalled_env[transport=process]'"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_an_entry_that_could_never_hold_is_refused(tmp_path: Path, case: str):
+    right, wrong, expected = MISTAKES[case]
+    entry = ENTRY.format(outcome='"HANG"')
+    text = entry.replace(right, wrong) if right else entry + entry
+    with pytest.raises(UsageError, match=re.escape(expected)):
+        listing(tmp_path, text)
+
+
+def test_a_list_is_written_with_those_who_found_it():
+    cell = sample.cell(sample.CLOSED, "", sample.TORCHRL, Outcome.FAIL)
+    opinion = replace(ROUTED, checker="ownership", contract=Contract.OPINION)
+    cell = replace(cell, findings=(ROUTED, opinion))
+    (entry,) = tomllib.loads(write([cell], "torchrl", "0.15"))["cells"]
+    assert entry["checkers"] == ["routing"]
+
+
+def test_the_checkers_of_an_entry_are_those_of_its_cells(tmp_path: Path):
+    text = ENTRY.format(outcome='"HANG"') + 'checkers = ["routing"]\n'
+    assert listing(tmp_path, text)[CELL].checkers == ("routing",)

@@ -176,3 +176,13 @@ def test_a_leak_that_may_only_have_been_late_counts_if_it_comes_again(
     alone: Outcome, wanted: Outcome
 ):
     assert confirmed(run(1, Outcome.LEAK), run(2, alone)).verdict.outcome is wanted
+
+
+def test_of_two_repeats_the_one_with_more_than_is_listed_is_told():
+    blank = sample.cell(sample.HELD, "", sample.REFERENCE, Outcome.UNKNOWN)
+    blank = replace(blank, expected=Outcome.FAIL, expected_checkers=("routing",))
+    shape = replace(WRONG, checker="layout", text="another shape")
+    runs = [run(1, Outcome.FAIL, WRONG), run(2, Outcome.FAIL, WRONG, shape)]
+    found = summed_up(blank, runs, ROOT)
+    assert found.directory == "cells/a/2"
+    assert found.reason == "beside what is listed, layout: another shape"

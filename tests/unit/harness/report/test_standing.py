@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from harness.engine.expectations import exit_code
 from harness.model.standing import Standing, standing
-from harness.model.verdict import Outcome
+from harness.model.verdict import Contract, Finding, Outcome
 from harness.report.standing import (
     MEANING,
     backend_ids,
@@ -127,3 +128,33 @@ def test_a_row_is_named_without_its_backend():
 
 def test_the_scenario_is_named_as_in_the_id():
     assert scenario_name(sample.hang()) == "closed_result_channel"
+
+
+ROUTED = Finding(checker="routing", text="not its own", contract=Contract.EQUIVALENCE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome", "expected"),
+    [
+        ({}, O.FAIL, Standing.WORSE),
+        ({}, O.HANG, Standing.WORSE),
+        ({}, O.LEAK, Standing.WORSE),
+        ({"checker": "bounded_calls"}, O.HANG, Standing.LISTED),
+        ({"checker": "bounded_calls"}, O.FAIL, Standing.BETTER),
+        ({"time": True}, O.HANG, Standing.LISTED),
+        ({"contract": Contract.OPINION}, O.HANG, Standing.LISTED),
+        ({}, O.UNKNOWN, Standing.INCONCLUSIVE),
+        ({}, O.HARNESS_ERROR, Standing.HARNESS),
+    ],
+)
+def test_what_another_checker_finds_than_is_listed_is_worse(
+    changes: dict[str, Any], outcome: Outcome, expected: Standing
+):
+    cell = sample.cell(sample.CLOSED, "", sample.TORCHRL, outcome)
+    cell = replace(cell, expected=O.HANG, findings=(replace(ROUTED, **changes),))
+    assert standing(replace(cell, expected_checkers=("bounded_calls",))) is expected
+
+
+def test_a_list_that_names_no_checker_speaks_of_all():
+    cell = sample.cell(sample.CLOSED, "", sample.TORCHRL, O.HANG)
+    assert standing(replace(cell, expected=O.HANG, findings=(ROUTED,))) is Standing.LISTED
