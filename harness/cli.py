@@ -77,7 +77,13 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @main.command("run")
 @click.argument("scenarios", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--backend", "backends", multiple=True, help="Name or module:attr; repeatable.")
-@click.option("--row", "rows", multiple=True, help="Only rows with this key; repeatable.")
+@click.option(
+    "--row",
+    "rows",
+    multiple=True,
+    help="Only this: a row's key, as transport=thread (values of the matrix, by key), "
+    "component/scenario[key], or component/scenario; repeatable.",
+)
 @click.option("--smoke", is_flag=True, help="Only the rows of smoke.toml: minutes.")
 @_run_options
 def run_command(
@@ -190,6 +196,8 @@ def replay_command(
     if not path.exists():
         raise UsageError(path, "", "no such file; say where the scenario is with --scenario")
     loaded = load(path)
+    if loaded.name_id != f"{component}/{name}":
+        raise UsageError("CELL", cell, f"{path} is {loaded.name_id}")
     if row not in {each.key for each in loaded.scenario.rows()}:
         raise UsageError(path, "matrix", f"there is no row {row!r}")
     named = backend or re.sub(r"-\d.*$", "", column)

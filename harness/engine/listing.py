@@ -15,13 +15,14 @@ from harness.model.scenario import row_of
 
 
 def everything(scenarios: Sequence[Loaded], backends: Sequence[str]) -> str:
-    """Scenarios with their rows, then checkers, faults and backends."""
+    """Scenarios with the keys of their rows, then checkers, faults and backends."""
     lines = []
     for loaded in scenarios:
         rows = loaded.scenario.rows()
         lines.append(
             f"{loaded.component.name}/{loaded.name} ({len(rows)} rows): {loaded.scenario.title}"
         )
+        lines += [f"  [{row.key}]" for row in rows if row.key]
     for component in COMPONENTS.values():
         lines.append(f"{component.name} verbs: {', '.join(component.verbs)}")
         lines.append(f"{component.name} faults: {', '.join(component.faults)}")

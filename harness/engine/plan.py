@@ -42,7 +42,7 @@ class Options:
         time_scale: None: measured.
         budget_s: no cell is started after this.
         expected: where lists of known outcomes lie.
-        rows: only rows with these keys.
+        rows: only these: by their keys, ids without a backend, or scenarios.
         only: only rows with these ids, which name no backend; None: all.
     """
 
@@ -95,7 +95,12 @@ def jobs_of(
     root: Path,
     time_scale: float,
 ) -> list[Job]:
-    """One job for each row on each backend."""
+    """One job for each row on each backend.
+
+    Raises:
+        UsageError: a row that is asked for is not there, two cells have one id, or a list makes no sense.
+    """
+    _refuse_unknown_rows(scenarios, options)
     jobs = []
     for column in columns:
         info = column.info
@@ -111,9 +116,25 @@ def jobs_of(
 
 
 def _asked_for(loaded: Loaded, row: Row[Any], options: Options) -> bool:
-    return (not options.rows or row.key in options.rows) and (
+    return (not options.rows or not _names(loaded, row).isdisjoint(options.rows)) and (
         options.only is None or loaded.row_id(row) in options.only
     )
+
+
+def _names(loaded: Loaded, row: Row[Any]) -> frozenset[str]:
+    """What a row can be asked for by."""
+    return frozenset({row.key, loaded.row_id(row), loaded.name_id})
+
+
+def _refuse_unknown_rows(scenarios: Sequence[Loaded], options: Options) -> None:
+    known = {
+        name for each in scenarios for row in each.scenario.rows() for name in _names(each, row)
+    }
+    for row in options.rows:
+        if "@" in row:
+            raise UsageError("--row", row, "a row is named without a backend, which is --backend")
+        if row not in known:
+            raise UsageError("--row", row, "no scenario has such a row; harness list tells them")
 
 
 def _refuse_twins(jobs: Sequence[Job]) -> None:

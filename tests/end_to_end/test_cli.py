@@ -12,6 +12,7 @@ from tests.end_to_end.command import (
     NEVER_HELD,
     ROOT,
     SERIAL,
+    THREE_STEPS,
     harness,
     outcomes,
     record,
@@ -277,3 +278,16 @@ def test_a_listed_cell_in_which_another_checker_finds_something_is_worse(
     assert done.code == 1
     assert "0 as listed" in done.out
     assert "FAIL pool/three_steps[]@raises-1: beside what is listed, expected_outcome: " in done.out
+
+
+@pytest.mark.parametrize(
+    ("row", "cells"),
+    [("horizon=2", 1), ("pool/three_steps[horizon=2]", 1), ("pool/three_steps", 2)],
+)
+def test_a_row_is_asked_for_by_whatever_names_it(
+    tmp_path: Path, scenario: Path, row: str, cells: int
+):
+    write(scenario, THREE_STEPS + "\n[matrix]\nhorizon = [2, 3]\n")
+    done = harness("run", scenario, "--backend", SERIAL, "--row", row, "--reports", tmp_path)
+    assert done.code == 0
+    assert len(outcomes(tmp_path)) == cells

@@ -156,6 +156,14 @@ BAD_WORDS = {
     ),
     "no such interpreter": (["--backend", SERIAL, "--python", "/no/python"], "/no/python"),
     "empty selection": (["--backend", SERIAL, "--row", "stack=soft"], "stack=soft"),
+    "a row beside another that is not there": (
+        ["--row", "", "--row", "stack=soft"],
+        "--row: stack=soft: no scenario has such a row",
+    ),
+    "a row with its backend": (
+        ["--row", "pool/three_steps[]@serial-1"],
+        "--row: pool/three_steps[]@serial-1: a row is named without a backend",
+    ),
     "unknown option": (["--colour"], "--colour"),
     "bad number": (["--repeat", "0"], "--repeat"),
     "bad budget": (["--budget", "soon"], "soon"),
@@ -214,3 +222,10 @@ def test_a_word_that_the_port_does_not_have_is_one_line(tmp_path: Path, scenario
         "capabilities.setup.transport: must be one of 'thread', 'process', got 'threads'"
         in done.err
     )
+
+
+def test_a_replay_of_a_cell_that_is_not_of_this_file_is_one_line(tmp_path: Path, scenario: Path):
+    cell = "pool/four_steps[]@serial-1"
+    done = harness("replay", cell, "--scenario", scenario, "--reports", tmp_path)
+    assert (done.code, len(done.errors)) == (64, 1)
+    assert f"CELL: {cell}: {scenario} is pool/three_steps" in done.err
