@@ -14,7 +14,15 @@ from typing import Any
 
 import click
 
-from harness.engine import adapter_check, components, doctor, expectations, listing, selftest
+from harness.engine import (
+    adapter_check,
+    components,
+    doctor,
+    expectations,
+    listing,
+    selftest,
+    timescale,
+)
 from harness.engine import smoke as selection
 from harness.engine.loading import Loaded, find, load, schema
 from harness.engine.places import EXPECTED, SCENARIOS, SMOKE, around
@@ -48,6 +56,13 @@ def _budget(_: click.Context, __: click.Parameter, text: str | None) -> float | 
     return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
 
 
+def _time_scale(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    problem = None if value is None else timescale.CHOSEN.broken_by(value)
+    if problem is not None:
+        raise click.BadParameter(problem)
+    return value
+
+
 def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that every command that runs cells has."""
     for option in (
@@ -57,9 +72,9 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--seed", type=int, default=0, help="Seed of whatever is drawn."),
         click.option(
             "--time-scale",
-            type=click.FloatRange(1, min_open=False),
-            default=None,
-            help="What deadlines are multiplied by; measured if left out.",
+            type=float,
+            callback=_time_scale,
+            help="What deadlines are multiplied by, from 1 on; measured if left out.",
         ),
         click.option("--budget", callback=_budget, help="Start no cell after this: 90s, 5m."),
         click.option(

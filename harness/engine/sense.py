@@ -11,20 +11,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from harness.engine import bounds
 from harness.engine.components import COMPONENTS, Component
 from harness.engine.usage import UsageError, shown
 from harness.model.scenario import Heal, Scenario
 from harness.ports.entries import Compare
-
-COUNTS = (
-    "num_envs",
-    "num_workers",
-    "horizon",
-    "capacity",
-    "width",
-    "slice_len",
-)  # of which there is at least one
-
 
 BEFORE = {  # verbs that mean nothing without another before them
     "wait_async": ("send_async", "nothing is under way"),
@@ -35,7 +26,6 @@ NEEDED = {  # the one value of a setup key at which a verb means something
     "reopen": ("medium", "disk"),
     "set_priorities": ("sampler", "prioritized"),
 }
-AMOUNTS = ("times", "rows", "batches", "size")  # of a verb, of which there is at least one
 
 
 class _All(frozenset[str]):
@@ -76,7 +66,7 @@ def check(
         if key in setup:
             problem = f"is in [setup] too, where it is {shown(setup[key])}: say it once"
             raise UsageError(where, f"matrix.{key}", problem)
-    _check_counts(scenario, where)
+    bounds.check(scenario, where)
     _check_steps(scenario, component, where)
     _check_order(scenario, where)
     _check_before(scenario, where)
@@ -84,15 +74,6 @@ def check(
     _check_loans(scenario, where)
     _check_comparisons(scenario, where)
     _check_possible(scenario, where)
-
-
-def _check_counts(scenario: Scenario[Any, Any], where: object) -> None:
-    for row in scenario.rows():
-        for key in COUNTS:
-            value = getattr(row.setup, key, 1)
-            if value < 1:
-                place = "matrix" if key in scenario.matrix else "setup"
-                raise UsageError(where, f"{place}.{key}", f"at least 1, got {value}")
 
 
 def _check_order(scenario: Scenario[Any, Any], where: object) -> None:
@@ -236,7 +217,6 @@ def _check_steps(scenario: Scenario[Any, Any], component: Component, where: obje
         if getattr(step, "do", None) == "leave" and i + 1 < len(scenario.steps):
             problem = f"leave is the last step, {len(scenario.steps) - i - 1} come after it"
             raise UsageError(where, f"steps[{i}].do", problem)
-        _check_amounts(step, f"steps[{i}]", where)
         if getattr(step, "placement", None) is not None:
             _check_placement(scenario, component, i, where)
         _check_transfer(scenario, step, f"steps[{i}]", where)
@@ -275,13 +255,6 @@ def _check_placement(
         raise UsageError(where, key, problem)
 
 
-def _check_amounts(step: Any, key: str, where: object) -> None:
-    for amount in AMOUNTS if hasattr(step, "do") else ():
-        value = getattr(step, amount, 1)
-        if value < 1:
-            raise UsageError(where, f"{key}.{amount}", f"at least 1, got {value}")
-
-
 def _check_workers(scenario: Scenario[Any, Any], step: Any, key: str, where: object) -> None:
     """A verb that names a worker, or workers, names some that there are, each once."""
     workers = _workers(scenario)
@@ -292,12 +265,16 @@ def _check_workers(scenario: Scenario[Any, Any], step: Any, key: str, where: obj
     by = str(getattr(step, "by", "driver"))
     if by != "driver" and int(by.partition(":")[2]) >= workers:
         raise UsageError(where, f"{key}.by", f"there are {workers} workers, got {shown(by)}")
-    named = getattr(step, "workers", None)
-    if named is None:
-        return
-    if not named or len(set(named)) < len(named) or not set(named) <= set(range(workers)):
-        problem = f"some of {workers} workers, each once, got {list(named)}"
-        raise UsageError(where, f"{key}.workers", problem)
+    refused_by = getattr(step, "refused_by", None)
+    if refused_by is not None and not 0 <= refused_by < workers:
+        raise UsageError(where, f"{key}.refused_by", f"there are {workers} envs, got {refused_by}")
+    for several in ("workers", "envs"):
+        named = getattr(step, several, None)
+        if named is None:
+            continue
+        if not named or len(set(named)) < len(named) or not set(named) <= set(range(workers)):
+            problem = f"some of {workers} {several}, each once, got {list(named)}"
+            raise UsageError(where, f"{key}.{several}", problem)
 
 
 def _worker_ops(fault: Any, component: Component) -> frozenset[str]:

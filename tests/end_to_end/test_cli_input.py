@@ -166,6 +166,9 @@ BAD_WORDS = {
     ),
     "unknown option": (["--colour"], "--colour"),
     "bad number": (["--repeat", "0"], "--repeat"),
+    "a time scale that is no number": (["--time-scale", "nan"], "a finite number, got nan"),
+    "a time scale without end": (["--time-scale", "inf"], "a finite number, got inf"),
+    "a time scale below 1": (["--time-scale", "0.5"], "at least 1, got 0.5"),
     "bad budget": (["--budget", "soon"], "soon"),
 }
 
