@@ -146,7 +146,7 @@ def _run(
 ) -> int:
     root = new_directory(reports)
     with Progressing() as console:
-        record = run(loaded, options, root, tell=console.tell, begin=console.begin)
+        record = run(loaded, options, root, audience=console)
     written = published(record, root)
     _announce(record, root if written else None)
     if seen_on is None:  # a replay is one cell of another run, which stays the latest
@@ -277,7 +277,7 @@ def list_command(scenarios: tuple[Path, ...], backend: str | None, python: str) 
         click.echo(listing.everything(loaded, registered()))
         return
     options = Options(backends=(backend,), python=python)
-    with _scratch() as root, columns_of(options, root) as (column,):
+    with _scratch() as root, columns_of(options, root, _tell) as (column,):
         click.echo(listing.for_backend(loaded, column))
 
 
@@ -299,9 +299,11 @@ def backends_group() -> None:
 def check_command(backend: str, python: str) -> int:
     """Tell an adapter's mistakes from a backend's defects: declarations first, then a clean run."""
     options = Options(backends=(backend,), python=python)
-    with _scratch() as root, columns_of(options, root) as (column,):
+    with _scratch() as root, columns_of(options, root, _tell) as (column,):
         problems = adapter_check.problems(column, root)
-    click.echo("\n".join(problems) or f"{backend}: the adapter declares what the ports ask for")
+        looked_at = adapter_check.looked_at(column)
+    good = [f"{backend}: the adapter declares what the ports ask for", *looked_at]
+    click.echo("\n".join(problems or good))
     return 1 if problems else 0
 
 
@@ -325,7 +327,7 @@ def selftest_command(names: tuple[str, ...], reports: Path, **how: Any) -> int:
     options = Options(backends=tuple(bug.backend for bug in bugs), **how)
     order = selftest.order(bugs, options.seed, everything=options.budget_s is not None)
     with Progressing() as console:
-        record = run(loaded, options, root, tell=console.tell, begin=console.begin, order=order)
+        record = run(loaded, options, root, audience=console, order=order)
     seen = selftest.account(bugs, record, [name for each in loaded for name in each.row_ids()])
     return _account(seen, record, root)
 
@@ -345,6 +347,10 @@ def _account(seen: Selftest, record: RunRecord, root: Path) -> int:
 def doctor_command() -> None:
     """Say what this machine lets the harness see and do."""
     click.echo(doctor.report())
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
 
 
 @contextmanager

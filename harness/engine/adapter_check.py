@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from harness.engine.components import COMPONENTS, Component
-from harness.engine.judging import BrokenJournalError, read_history
+from harness.engine.judging import BrokenJournalError, judge, read_history
 from harness.engine.loading import Loaded, parse
 from harness.engine.plan import Options, jobs_of
+from harness.engine.request import NOT_INSTALLED
 from harness.engine.servers import Column
 from harness.engine.supervisor import run_jobs
 from harness.model.history import History, Kind, Operation
 from harness.model.run import CellResult
 from harness.model.verdict import Contract, Outcome
+from harness.ports.pool import Autoreset
 
+DELAY = {"fault": "delay_transfer", "seconds": 0.05}  # which harms nobody, if it is counted at all
 HORIZON = 2  # so that the steps below meet the ends of episodes
 ADAPTERS, BACKENDS = "the adapter's mistake", "not the adapter's, as far as its last frame shows"
 
 
 def problems(column: Column, root: Path) -> list[str]:
     """What is wrong with the adapter: with what it declares, or in its own code on a clean run."""
-    found: list[str] = []
+    missing = (name for name, found in column.info.versions.items() if found == NOT_INSTALLED)
+    found = [f"packages: there is no distribution {each!r} ({ADAPTERS})" for each in missing]
     for name, declared in column.capabilities.items():
         component = COMPONENTS[name]
         found += list(unknown_verbs(component, declared)) or _clean_run(component, column, root)
     return found
+
+
+def looked_at(column: Column) -> list[str]:
+    """Which verbs the check tries, and which it does not: of those it says nothing."""
+    lines = []
+    for name, declared in column.capabilities.items():
+        component = COMPONENTS[name]
+        steps = _least(component, declared)["steps"]
+        tried = list(dict.fromkeys(step["do"] for step in steps if "do" in step))
+        able = component.always | set(declared.get("verbs", ()))
+        rest = ", ".join(sorted(able.difference(tried))) or "none"
+        lines.append(f"{name}: tried {', '.join(tried)}; not tried: {rest}")
+    return lines
 
 
 def unknown_verbs(component: Component, declared: Mapping[str, Any]) -> Iterator[str]:
@@ -46,13 +64,16 @@ def _least(component: Component, declared: Mapping[str, Any]) -> dict[str, Any]:
         for key, values in declared.get("setup", {}).items()
     }
     steps: list[dict[str, Any]] = [{"do": "forward"}, {"do": "send", "version": 2}]
+    transport = setup.get("transport", defaults.get("transport"))
+    counted = set(declared.get("transfers", {}).get(transport, ()))
+    delays = [{**DELAY, "channel": channel} for channel in sorted(counted)]
     if component.name == "storage":
         rows = defaults["capacity"]  # the ring comes round
         steps = [{"do": "extend", "rows": rows - 1}, {"do": "sample"}]
         steps += [{"do": "extend", "writer": 1}, {"do": "sample"}, {"do": "read_all"}]
     if component.name == "pool":
         setup |= {"num_envs": 2, "horizon": HORIZON, "host": "bare"}
-        steps = [{"do": "reset"}, {"do": "step", "times": HORIZON + 3}]
+        steps = [{"do": "reset"}, *delays, {"do": "step", "times": HORIZON + 3}]
         verbs = declared.get("verbs", ())
         if "reset_where" in verbs:
             steps += [{"do": "reset_where", "mask": [True, False]}, {"do": "step"}]
@@ -77,10 +98,12 @@ def _clean_run(component: Component, column: Column, root: Path) -> list[str]:
         history = read_history(root / result.directory)
     except BrokenJournalError as error:
         return [f"{component.name}: {error}"]
+    if result.outcome is Outcome.HARNESS_ERROR and "transfer_ends" in result.reason:
+        return [f"{component.name}: {result.reason} ({ADAPTERS})"]
     raised = [op for op in history.operations if op.status == "fail"]
     found = list(dict.fromkeys(_blame(component, op, column) for op in raised))
     found += _wrong_workers(component, history)
-    return found or [*_unclosed(component, history), *_verdict(component, result)]
+    return found or [*_unclosed(component, history), *_verdict(component, history, result)]
 
 
 def _blame(component: Component, operation: Operation, column: Column) -> str:
@@ -138,12 +161,32 @@ def _unclosed(component: Component, history: History) -> list[str]:
     return [f"{component.name}: {said} (the adapter's, or the backend's)"]
 
 
-def _verdict(component: Component, result: CellResult) -> list[str]:
-    """What the judges say of a run without any fault."""
+def _verdict(component: Component, history: History, result: CellResult) -> list[str]:
+    """What the judges say of a run in which nothing goes wrong but, at most, that an item is late."""
     if result.outcome is Outcome.PASS:
         return []
+    uncounted = [record for record in result.faults if not record.effect]
+    if result.outcome is Outcome.VACUOUS and uncounted:
+        said = "transfer_ends or hooks: no item was seen on a channel of those in transfers"
+        return [f"{component.name}: {said}, {result.reason} ({ADAPTERS})"]
     red = [f for f in result.findings if f.contract is not Contract.OPINION]
-    lines = [
-        f"{component.name}: {f.checker}: {f.text} (the adapter's, or the backend's)" for f in red
-    ]
+    if red and _resets_otherwise(history):
+        declared = history.properties["autoreset"]
+        said = f"autoreset: {declared!r} is declared, but the other is what the pool does"
+        return [f"{component.name}: {said} ({ADAPTERS}); {red[0].checker}: {red[0].text}"]
+    lines = []
+    for name, found in groupby(sorted(red, key=lambda f: f.checker), key=lambda f: f.checker):
+        first, *others = found
+        more = f" (and {len(others)} more)" if others else ""
+        lines.append(
+            f"{component.name}: {name}: {first.text}{more} (the adapter's, or the backend's)"
+        )
     return lines or [f"{component.name}: {result.outcome.value}: {result.reason}"]
+
+
+def _resets_otherwise(history: History) -> bool:
+    """Whether nothing would be wrong if the other way to reset ended episodes were declared."""
+    declared = history.properties.get("autoreset")
+    others = [word for word in get_args(Autoreset) if declared is not None and word != declared]
+    supposed = (replace(history, properties={**history.properties, "autoreset": w}) for w in others)
+    return any(judge(each).outcome is Outcome.PASS for each in supposed)

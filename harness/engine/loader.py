@@ -9,17 +9,19 @@ from harness.ports.backend import Backend
 
 
 def resolve(reference: str) -> Any:
-    """Import `module:attr`.
+    """Import `module:attr`, or `module:Class.method`.
 
     Raises:
         ImportError: the module cannot be imported, or has no such attribute.
     """
-    module, _, attribute = reference.partition(":")
-    found = importlib.import_module(module)
-    try:
-        return getattr(found, attribute)
-    except AttributeError:
-        raise ImportError(f"module {module!r} has no attribute {attribute!r}") from None
+    module, _, path = reference.partition(":")
+    found: Any = importlib.import_module(module)
+    for attribute in path.split("."):
+        try:
+            found = getattr(found, attribute)
+        except AttributeError:
+            raise ImportError(f"module {module!r} has no attribute {path!r}") from None
+    return found
 
 
 def backend_of(reference: str) -> Backend:

@@ -11,6 +11,7 @@ from harness.model.plain import from_plain, to_plain
 from harness.ports.faults import Fault
 
 PROTOCOL = 1
+NOT_INSTALLED = "not installed"  # what a server says instead of the version of a package
 
 
 def grace_s(deadline_s: float) -> float:

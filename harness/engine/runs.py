@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from harness.engine import timescale
 from harness.engine.loading import Loaded
@@ -23,6 +23,19 @@ from harness.model.run import CellResult, RunRecord
 from harness.ports.clock import calendar, now_ns
 
 PACKAGES = ("rl-fault-harness", "hypothesis", "pydantic", "pytest")
+
+
+class Audience(Protocol):
+    """Whoever is told how a run goes."""
+
+    def say(self, line: str) -> None:
+        """Be told something: that an import takes long."""
+
+    def begin(self, cells: int, time_scale: float) -> None:
+        """Be told how much there is to do, before the first cell."""
+
+    def tell(self, cell: CellResult) -> None:
+        """Be told how a cell ended."""
 
 
 def new_directory(reports: Path) -> Path:
@@ -43,8 +56,15 @@ def new_directory(reports: Path) -> Path:
 
 
 @contextmanager
-def columns_of(options: Options, root: Path) -> Iterator[list[Column]]:
+def columns_of(
+    options: Options, root: Path, waiting: Callable[[str], None] = lambda _: None
+) -> Iterator[list[Column]]:
     """The backends, each on a running server; the servers end with the block.
+
+    Args:
+        options: which backends, and in which interpreter.
+        root: where servers leave their logs.
+        waiting: called with a sentence while an import takes long.
 
     Raises:
         UsageError: a backend cannot be had.
@@ -54,7 +74,7 @@ def columns_of(options: Options, root: Path) -> Iterator[list[Column]]:
     try:
         for group in _grouped([wanted(name, options.python) for name in options.backends]):
             log = root / f"server-{len(servers)}.log"
-            servers.append(Server(group, log, path))
+            servers.append(Server(group, log, path, waiting))
         yield [column for server in servers for column in server.columns]
     finally:
         for server in servers:
@@ -73,8 +93,7 @@ def run(
     options: Options,
     root: Path,
     *,
-    tell: Callable[[CellResult], None] = lambda _: None,
-    begin: Callable[[int, float], None] = lambda _, __: None,
+    audience: Audience,
     order: Callable[[list[Job]], list[Job]] = lambda jobs: jobs,
 ) -> RunRecord:
     """Run every row of every scenario on every backend.
@@ -83,8 +102,7 @@ def run(
         scenarios: what to run.
         options: how.
         root: where cells leave their files.
-        tell: called with each cell that is done.
-        begin: called with the number of cells and the time scale before the first of them.
+        audience: is told how it goes.
         order: in which they are started, for a budget that may not last for all of them; it may leave some out.
 
     Raises:
@@ -93,13 +111,15 @@ def run(
     """
     start = now_ns()
     scale = options.time_scale if options.time_scale is not None else timescale.measure()
-    with columns_of(options, root) as columns:
+    with columns_of(options, root, audience.say) as columns:
         jobs = jobs_of(scenarios, columns, options, root, scale)
         if not jobs:
             raise UsageError("--row", ", ".join(options.rows), "no scenario has such a row")
         ordered = order(jobs)
-        begin(len(ordered), scale)
-        supervisor = Supervisor(root, jobs=options.jobs, tell=tell, budget_s=options.budget_s)
+        audience.begin(len(ordered), scale)
+        supervisor = Supervisor(
+            root, jobs=options.jobs, tell=audience.tell, budget_s=options.budget_s
+        )
         found = {cell.id: cell for cell in supervisor.run(ordered)}
         cells = [found[job.blank.id] for job in jobs if job.blank.id in found]
         return RunRecord(

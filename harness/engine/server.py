@@ -22,8 +22,8 @@ from harness.engine import census, linux, temporary
 from harness.engine.components import COMPONENTS, Component
 from harness.engine.guardian import guard
 from harness.engine.leaving import Leaving
-from harness.engine.loader import backend_of
-from harness.engine.request import PROTOCOL, CellRequest
+from harness.engine.loader import backend_of, resolve
+from harness.engine.request import NOT_INSTALLED, PROTOCOL, CellRequest
 from harness.model.plain import to_plain
 from harness.ports.backend import Backend
 from harness.ports.clock import Deadline, pause
@@ -76,7 +76,18 @@ def _imported(adapter: str) -> Backend:
         importlib.import_module(component.payload)
     for module in backend.preload:
         importlib.import_module(module)
+    for target in _targets(backend):
+        try:
+            resolve(target)
+        except ImportError as error:
+            raise ImportError(f"{adapter} hooks {target}: {error}") from error
     return backend
+
+
+def _targets(backend: Backend) -> list[str]:
+    """The functions of its own that it says faults can strike."""
+    holds = {} if backend.storage is None else backend.storage.holds
+    return [hook.target for hook in backend.hooks] + [hold.target for hold in holds.values()]
 
 
 def _components(backend: Backend) -> list[Component]:
@@ -101,7 +112,7 @@ def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+        return NOT_INSTALLED
 
 
 def _say(connection: socket.socket, message: dict[str, Any]) -> None:

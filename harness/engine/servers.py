@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ from typing import Any
 import harness
 from harness.engine.components import COMPONENTS
 from harness.engine.request import PROTOCOL, CellRequest
-from harness.engine.support import unknown_words
+from harness.engine.support import unknown_words, wrong_backend
 from harness.engine.usage import UsageError
 from harness.model.run import BackendInfo
 from harness.ports.clock import Deadline
 
 START_S = 120.0  # a cold import of a large backend on a busy machine
+PATIENCE_S = 20.0  # after which whoever waits for it is told so, again and again
 END_S = 10.0
 RESTARTS_MAX = 3
 TEMPORARY_PATH_MAX = 50  # with 45 more, multiprocessing can still bind a socket there (107 bytes)
@@ -70,12 +72,19 @@ class Server:
         wanted: which, all of the same interpreter.
         log: where the server's own output goes.
         path: a directory that holds nothing but the harness, for foreign interpreters.
+        waiting: called with a sentence while the import takes long.
 
     Raises:
         UsageError: the interpreter or the adapter cannot be used.
     """
 
-    def __init__(self, wanted: Sequence[Wanted], log: Path, path: Path) -> None:
+    def __init__(
+        self,
+        wanted: Sequence[Wanted],
+        log: Path,
+        path: Path,
+        waiting: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._wanted = tuple(wanted)
         self._received = b""
         self._temporary = _temporary_directory()
@@ -83,7 +92,7 @@ class Server:
         self._restarts = 0
         self.connection, self._process = self._started()
         try:
-            said = self._hello(log)
+            said = self._hello(log, waiting)
             self._refuse_unknown_words(said)
             self.columns = tuple(map(self._column, self._wanted, said))
         except BaseException:
@@ -120,6 +129,9 @@ class Server:
 
     def _refuse_unknown_words(self, said: Sequence[Mapping[str, Any]]) -> None:
         for wanted, each in zip(self._wanted, said, strict=True):
+            wrong = wrong_backend(each)
+            if wrong is not None:
+                raise UsageError(wanted.adapter, "", wrong)
             for name, declared in each["capabilities"].items():
                 wrong = unknown_words(COMPONENTS[name], declared)
                 if wrong is not None:
@@ -166,25 +178,36 @@ class Server:
                 shutil.rmtree(self._temporary, ignore_errors=True)
                 raise UsageError("--python", python, error.strerror or str(error)) from error
 
-    def _hello(self, log: Path) -> list[dict[str, Any]]:
+    def _hello(self, log: Path, waiting: Callable[[str], None]) -> list[dict[str, Any]]:
+        names = ", ".join(each.name for each in self._wanted)
         deadline = Deadline.after(START_S)
-        self.connection.settimeout(START_S)
-        messages: list[dict[str, Any]] = []
-        while not messages and not deadline.expired:
+        self.connection.settimeout(min(PATIENCE_S, START_S))
+        found: list[dict[str, Any]] | None = []
+        waited_s = 0.0
+        while found == [] and not deadline.expired:
             try:
                 found = self.receive()
             except TimeoutError:
-                break
-            if found is None:
-                break
-            messages = found
+                waited_s += PATIENCE_S
+                waiting(f"still importing {names} after {waited_s:g} s")
         self.connection.settimeout(None)
-        hello: dict[str, Any] = messages[0] if messages else {}
+        hello: dict[str, Any] = found[0] if found else {}
         if "backends" not in hello or hello.get("v") != PROTOCOL:
-            names = ", ".join(each.name for each in self._wanted)
-            problem = hello.get("failed") or f"the server did not start: {_last_line(log)}"
+            ended = found is None
+            why = self._ending(log) if ended else f"it is still importing after {START_S:g} s"
+            problem = hello.get("failed") or f"the server did not start: {why}"
             raise UsageError("--backend", names, str(problem))
         return list(hello["backends"])
+
+    def _ending(self, log: Path) -> str:
+        """How a server ended that should not have, and its last words."""
+        code = self._process.wait(END_S)
+        how = (
+            f"{signal.Signals(-code).name} ended it"
+            if code < 0
+            else f"it left with exit code {code}"
+        )
+        return f"{how}; {_last_line(log)}"
 
     @property
     def pid(self) -> int:
@@ -227,7 +250,7 @@ def _temporary_directory() -> str:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return f"its last words: {lines[-1]}" if lines else "it said nothing"
 
 
 def search_path(directory: Path) -> Path:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from harness.engine.components import Component
+from harness.engine.components import COMPONENTS, Component
 from harness.engine.request import CellRequest
+from harness.engine.usage import shown
+
+_NAME = re.compile(r"\w+", re.ASCII)  # its list of known outcomes is called so, and no - is in it
+_VERSION = re.compile(r"\w[\w.+!-]*", re.ASCII)
 
 
 def unsupported(
@@ -40,12 +45,30 @@ def unsupported(
     return None
 
 
+def wrong_backend(said: Mapping[str, Any]) -> str | None:
+    """What a backend says of itself that can be in no cell's id, or that leaves nothing to run."""
+    name, version = said["name"], said["version"]
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        return f"name: letters, digits and _, got {shown(name)}"
+    if not isinstance(version, str) or _VERSION.fullmatch(version) is None:
+        return f"version(): a word like 0.15, got {shown(version)}"
+    if not said["capabilities"]:
+        return f"has no {' and no '.join(COMPONENTS)}: there is nothing to run"
+    return None
+
+
 def unknown_words(component: Component, declared: Mapping[str, Any]) -> str | None:
     """What a backend declares that the port has no word for: it would stay UNSUPPORTED for ever."""
+    for key, hint in get_type_hints(component.capabilities).items():
+        wrong = None if key == "setup" else _no_set(hint, declared.get(key))
+        if wrong is not None:
+            return f"capabilities.{key}: {wrong}"
     ours: frozenset[str] = getattr(component.setup, "OURS", frozenset())
     types = get_type_hints(component.setup)
     hints = {f.name: types[f.name] for f in fields(component.setup) if f.name not in ours}
     for key, values in declared.get("setup", {}).items():
+        if not isinstance(values, list):
+            return f"capabilities.setup.{key}: {_set_wanted(values)}"
         if key not in hints:
             return f"capabilities.setup: no such key {key!r}, known are {', '.join(hints)}"
         wrong = next(filter(None, (_unknown_word(hints[key], value) for value in values)), None)
@@ -57,6 +80,22 @@ def unknown_words(component: Component, declared: Mapping[str, Any]) -> str | No
             if wrong is not None:
                 return f"capabilities.{key}: {wrong}"
     return None
+
+
+def _no_set(hint: Any, value: Any) -> str | None:
+    """What is wrong with a value whose type is a set, or a mapping to sets."""
+    inner = get_args(hint)
+    if get_origin(hint) is frozenset and value is not None and not isinstance(value, list):
+        return _set_wanted(value)
+    if get_origin(hint) is Mapping and value is not None:
+        if not isinstance(value, Mapping):
+            return f"wants a mapping, got {shown(value)}"
+        return next(filter(None, (_no_set(inner[1], each) for each in value.values())), None)
+    return None
+
+
+def _set_wanted(value: Any) -> str:
+    return f"wants a set, as frozenset({{{value!r}}}), got {shown(value)}"
 
 
 def _unknown_word(hint: Any, value: Any) -> str | None:

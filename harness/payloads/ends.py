@@ -22,7 +22,7 @@ def name_of(end: Any) -> str:
     if isinstance(end, int):
         found = _inode(end)
         if found is None:
-            raise ValueError(f"descriptor {end} is neither a pipe nor a socket")
+            raise ValueError(f"transfer_ends: descriptor {end} is neither a pipe nor a socket")
         return found
     try:
         found = _inode(end.fileno())

@@ -54,7 +54,7 @@ class Progressing:
     def begin(self, cells: int, time_scale: float) -> None:
         """Say how much there is to do."""
         self._progress.update(self._task, total=cells)
-        self._say(f"{cells} cell{'s' * (cells != 1)}, time scale {time_scale:g}")
+        self.say(f"{cells} cell{'s' * (cells != 1)}, time scale {time_scale:g}")
 
     def tell(self, cell: CellResult) -> None:
         """Say how a cell ended; the end of the run says why, where that was not expected."""
@@ -66,9 +66,10 @@ class Progressing:
         line = f"[{style}]{word}[/] {cell.seconds:6.2f} s  {_plain(cell.id)}"
         if standing(cell) is Standing.LISTED:
             line += f"\n{'':15}as listed: {_plain(cell.expected_reason or cell.reason)}"
-        self._say(line)
+        self.say(line)
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Print a line."""
         if not self._quiet:
             self._console.print(line)
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from harness.adapters import gymnasium, numpy_ring
-from harness.ports.pool import Batch, Floats
+from harness.ports.backend import Backend, Hook
+from harness.ports.pool import Batch, Floats, Pool
 from harness.ports.storage import StorageSetup, Stored
 from tests.backends.serial import SerialPool, backend_over
 
@@ -95,7 +96,7 @@ def _counting() -> object:
     return replace(found, name="rows_one_off", storage=replace(found.storage, make=_one_off))
 
 
-def _claiming(name: str, **declared: Any) -> object:
+def _claiming(name: str, **declared: Any) -> Backend:
     found = backend_over(SerialPool, name)
     assert found.pool is not None
     capabilities = replace(found.pool.capabilities, **declared)
@@ -126,3 +127,39 @@ bad_write = _claiming("bad_write", writes_input=frozenset({"nxt"}))
 bad_autoreset = _claiming("bad_autoreset", autoreset="samestep")
 misspelt = backend_over(SerialPool, "misspelt", "threads")
 claims_processes = backend_over(SerialPool, "claims_processes", "process")
+
+
+class WrongEnds(SerialPool):
+    """Names descriptors that are no ends."""
+
+    def transfer_ends(self, *_: Any) -> list[int]:
+        return [0, 1]
+
+
+class OtherEnds(SerialPool):
+    """Names ends that nothing goes through."""
+
+    def transfer_ends(self, *_: Any) -> list[object]:
+        return [object()]
+
+
+nothing = Backend(name="nothing", version=lambda: "1")
+no_version = replace(backend, version=lambda: None)  # type: ignore[arg-type,return-value] # that is the point
+odd_name = replace(backend, name="my/back end@1")
+no_distribution = replace(
+    backend_over(SerialPool, "no_distribution"), packages=("no-such-distribution",)
+)
+no_hook = replace(backend, hooks=(Hook(target="no_such_module:put", transfer="put"),))
+one_word = _claiming("one_word", setup={"transport": "thread"})
+verbs_of_one = _claiming("verbs_of_one", verbs="seed")
+next_step = _claiming("next_step", autoreset="next_step")
+
+
+def _counting_on(pool: type[Pool], name: str) -> Backend:
+    found = _claiming(name, transfers={"thread": frozenset({"results"})})
+    assert found.pool is not None
+    return replace(found, pool=replace(found.pool, make=pool))
+
+
+wrong_ends = _counting_on(WrongEnds, "wrong_ends")
+other_ends = _counting_on(OtherEnds, "other_ends")

@@ -211,6 +211,13 @@ def test_a_failure_about_time_that_a_run_alone_does_not_repeat_is_unknown(
         ("no_autoreset", "episode_model"),
         ("claims_processes", "worker_pids says []"),
         ("rows_one_off", "storage: rows_whole"),
+        ("no_distribution", "packages: there is no distribution 'no-such-distribution'"),
+        (
+            "wrong_ends",
+            "transfer_ends: descriptor 0 is neither a pipe nor a socket (the adapter's mistake",
+        ),
+        ("other_ends", "transfer_ends or hooks: no item was seen on a channel"),
+        ("next_step", "autoreset: 'next_step' is declared, but the other is what the pool does"),
     ],
 )
 def test_typical_mistakes_of_an_adapter_are_found_by_its_check(name: str, expected: str):
@@ -225,13 +232,31 @@ def test_typical_mistakes_of_an_adapter_are_found_by_its_check(name: str, expect
     [
         ("bad_transport", "capabilities.transfers: must be one of 'thread', 'process', got"),
         ("bad_write", "capabilities.writes_input: must be one of 'next', 'root', 'env_index', got"),
+        ("one_word", "capabilities.setup.transport: wants a set, as frozenset({'thread'}), got"),
+        ("verbs_of_one", "capabilities.verbs: wants a set, as frozenset({'seed'}), got 'seed'"),
+        ("nothing", "has no pool and no weights and no storage: there is nothing to run"),
+        ("no_version", "version(): a word like 0.15, got None"),
+        ("odd_name", "name: letters, digits and _, got 'my/back end@1'"),
+        ("no_hook", "hooks no_such_module:put: No module named 'no_such_module'"),
         ("bad_autoreset", "capabilities.autoreset: must be one of 'same_step', 'next_step', got"),
     ],
 )
 def test_a_word_that_the_port_does_not_have_is_refused(name: str, expected: str):
     done = harness("backends", "check", f"tests.backends.broken_adapter:{name}")
-    assert done.code == 64
+    assert (done.code, len(done.errors)) == (64, 1)
     assert expected in done.err
+
+
+def test_what_is_wrong_with_one_declaration_is_one_line():
+    done = harness("backends", "check", "tests.backends.broken_adapter:no_autoreset")
+    assert len(done.out.splitlines()) < 4
+    assert "episode_model: " in done.out
+    assert " more) (the adapter's, or the backend's)" in done.out
+
+
+def test_a_check_says_what_it_did_not_look_at():
+    done = harness("backends", "check", SERIAL)
+    assert "pool: tried reset, step, shutdown; not tried: build_anew," in done.out
 
 
 def test_a_run_that_judged_nothing_says_so(tmp_path: Path):

@@ -149,6 +149,14 @@ BAD_WORDS = {
         ["--backend", "tests.backends.restless:backend"],
         "importing it leaves 2 threads running",
     ),
+    "an adapter that leaves when it is imported": (
+        ["--backend", "tests.backends.importing:exits"],
+        "the server did not start: it left with exit code 7; it said nothing",
+    ),
+    "an adapter that crashes when it is imported": (
+        ["--backend", "tests.backends.importing:segfaults"],
+        "the server did not start: SIGSEGV ended it; it said nothing",
+    ),
     "an attribute that is not there": (["--backend", "tests.backends.serial:nothing"], "'nothing'"),
     "something that is no backend": (
         ["--backend", "tests.backends.serial:np"],
