@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harness.engine.plan import Options
     from harness.engine.servers import Column
     from harness.engine.supervisor import Job
+    from harness.engine.usage import UsageError
     from harness.model.run import CellResult
 
 INI = "harness_scenarios"
@@ -54,6 +55,27 @@ def pytest_configure(config: pytest.Config) -> None:
     """A backend that is asked for while nothing is collected would be a green run of nothing."""
     if config.getoption("--harness-backend") and not config.getini(INI):
         raise pytest.UsageError(f"--harness-backend needs `{INI} = true` in the ini file")
+    if config.getini(INI):
+        _check_options(config)
+
+
+def _check_options(config: pytest.Config) -> None:
+    """What would be an error in each item is one for all."""
+    from harness.engine.plan import wanted
+    from harness.engine.timescale import CHOSEN
+    from harness.engine.usage import UsageError
+
+    scale = config.getoption("--harness-time-scale")
+    problem = None if scale is None else CHOSEN.broken_by(scale)
+    if problem is not None:
+        raise pytest.UsageError(f"--harness-time-scale: {problem}")
+    if config.getoption("--harness-repeat") < 1:
+        raise pytest.UsageError("--harness-repeat: at least 1")
+    try:
+        for name in _backends(config):
+            wanted(name, config.getoption("--harness-python"))
+    except UsageError as error:
+        raise pytest.UsageError(f"--harness{str(error).removeprefix('-')}") from error
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -194,6 +216,7 @@ class _Bench:
         self._room = Room(Path(meeting))
         self._root = Path(self._directory.name)
         self._columns: dict[str, Column] = {}
+        self._broken: dict[str, UsageError] = {}
         scale = config.getoption("--harness-time-scale")
         self._options: Options = Options(
             python=config.getoption("--harness-python"),
@@ -224,11 +247,18 @@ class _Bench:
     def _column(self, backend: str) -> Column:
         from harness.engine.plan import wanted
         from harness.engine.servers import Server, search_path
+        from harness.engine.usage import UsageError
 
+        if backend in self._broken:  # nobody waits for the same import twice
+            raise self._broken[backend]
         if backend not in self._columns:
             log = self._root / f"server-{len(self._columns)}.log"
             path = search_path(self._root / "path")
-            server = Server([wanted(backend, self._options.python)], log, path)
+            try:
+                server = Server([wanted(backend, self._options.python)], log, path)
+            except UsageError as error:
+                self._broken[backend] = error
+                raise
             (self._columns[backend],) = server.columns
         return self._columns[backend]
 

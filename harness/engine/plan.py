@@ -62,17 +62,22 @@ def wanted(name: str, python: str) -> Wanted:
     """Resolve a backend's name: `module:attr` as it is, else registered, else one of our own adapters.
 
     Raises:
-        UsageError: there is no such backend.
+        UsageError: there is no such backend, or more than one.
     """
     if ":" in name:
         return Wanted(name=name, adapter=name, python=python, group=_group(name))
-    for entry in entry_points(group=REGISTERED):
-        if entry.name == name:
-            return Wanted(name=name, adapter=entry.value, python=python)
-    if name not in registered():
+    found = [entry.value for entry in entry_points(group=REGISTERED) if entry.name == name]
+    if name in _own():
+        found.append(f"harness.adapters.{name}:backend")
+    found = list(dict.fromkeys(found))  # our own are registered, too
+    if not found:
         known = ", ".join(registered())
         raise UsageError("--backend", name, f"no such backend, there are {known}, or module:attr")
-    return Wanted(name=name, adapter=f"harness.adapters.{name}:backend", python=python)
+    if len(found) > 1:
+        raise UsageError(
+            "--backend", name, f"may be {' or '.join(found)}: say which by module:attr"
+        )
+    return Wanted(name=name, adapter=found[0], python=python)
 
 
 def _group(name: str) -> str:
@@ -83,9 +88,12 @@ def _group(name: str) -> str:
 
 def registered() -> list[str]:
     """Names that `--backend` knows."""
-    own = (path.stem for path in Path(__file__).parents[1].joinpath("adapters").glob("*.py"))
-    installed = (entry.name for entry in entry_points(group=REGISTERED))
-    return sorted({*installed, *(name for name in own if not name.startswith(("_", "tensordict")))})
+    return sorted({*_own(), *(entry.name for entry in entry_points(group=REGISTERED))})
+
+
+def _own() -> list[str]:
+    files = Path(__file__).parents[1].joinpath("adapters").glob("*.py")
+    return [path.stem for path in files if not path.stem.startswith(("_", "tensordict"))]
 
 
 def jobs_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -69,16 +70,31 @@ def columns_of(
     Raises:
         UsageError: a backend cannot be had.
     """
+    twice = [name for name, count in Counter(options.backends).items() if count > 1]
+    if twice:
+        raise UsageError("--backend", twice[0], "is named twice")
     path = search_path(root / "path")
     servers: list[Server] = []
     try:
         for group in _grouped([wanted(name, options.python) for name in options.backends]):
             log = root / f"server-{len(servers)}.log"
             servers.append(Server(group, log, path, waiting))
-        yield [column for server in servers for column in server.columns]
+        columns = [column for server in servers for column in server.columns]
+        _refuse_namesakes(columns)
+        yield columns
     finally:
         for server in servers:
             server.stop()
+
+
+def _refuse_namesakes(columns: Sequence[Column]) -> None:
+    """What a backend calls itself is in its cells' ids, so that no two may have one name."""
+    seen: dict[str, str] = {}
+    for column in columns:
+        name, mine = column.wanted.name, column.info.id
+        if mine in seen:
+            raise UsageError("--backend", name, f"calls itself {mine}, and so does {seen[mine]}")
+        seen[mine] = name
 
 
 def _grouped(backends: Sequence[Wanted]) -> list[list[Wanted]]:

@@ -119,6 +119,7 @@ def _reversing() -> object:
 
 reversed_pids = _reversing()
 rows_one_off = _counting()
+serial = backend_over(SerialPool, "serial")
 objects = backend_over(Objects, "objects")
 unclosed = backend_over(Unclosed, "unclosed")
 no_transfers = _claiming("no_transfers", transfers={"thread": frozenset({"results"})})

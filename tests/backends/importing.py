@@ -21,6 +21,8 @@ match _asked_for():
     case "tells_and_hangs":
         Path(os.environ[TOLD]).write_text("importing")
         time.sleep(HOURS)
+    case "hangs":
+        time.sleep(HOURS)
     case "exits":
         os._exit(7)
     case "segfaults":

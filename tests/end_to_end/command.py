@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,8 +29,15 @@ class Done:
         return self.err.strip().splitlines()
 
 
-def harness(*words: str | Path, cwd: Path = ROOT, before: Callable[[], None] | None = None) -> Done:
-    """Run `harness WORDS...`; `before` is called in its process first."""
+def harness(
+    *words: str | Path,
+    cwd: Path = ROOT,
+    path: Path | None = None,
+    before: Callable[[], None] | None = None,
+) -> Done:
+    """Run `harness WORDS...`; it can import from `path` too, and `before` is called in its process first."""
+    search = [str(path)] if path is not None else []
+    search += [os.environ["PYTHONPATH"]] if "PYTHONPATH" in os.environ else []
     done = subprocess.run(
         [sys.executable, "-m", "harness", *map(str, words)],
         cwd=cwd,
@@ -38,6 +46,7 @@ def harness(*words: str | Path, cwd: Path = ROOT, before: Callable[[], None] | N
         timeout=BOUND_S,
         check=False,
         preexec_fn=before,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*search, str(ROOT)])},
     )
     return Done(done.returncode, done.stdout, done.stderr)
 

@@ -212,10 +212,35 @@ def test_a_mistake_in_a_list_of_outcomes_is_one_line(tmp_path: Path, scenario: P
     assert "'FALL'" in done.err
 
 
-def test_two_cells_with_one_id_are_one_line(tmp_path: Path, scenario: Path):
+def test_a_backend_that_is_named_twice_is_one_line(tmp_path: Path, scenario: Path):
     done = harness("run", scenario, "--backend", SERIAL, "--backend", SERIAL, "--reports", tmp_path)
     assert (done.code, len(done.errors)) == (64, 1)
-    assert "pool/three_steps[]@serial-1" in done.err
+    assert f"--backend: {SERIAL}: is named twice" in done.err
+
+
+def test_two_backends_of_one_name_are_one_line(tmp_path: Path, scenario: Path):
+    other = "tests.backends.broken_adapter:serial"
+    words = ("--backend", SERIAL, "--backend", other, "--reports", tmp_path)
+    done = harness("run", scenario, *words)
+    assert (done.code, len(done.errors)) == (64, 1)
+    assert f"--backend: {other}: calls itself serial-1, and so does {SERIAL}" in done.err
+
+
+def test_two_files_of_one_name_are_one_line(tmp_path: Path, scenario: Path):
+    other = write(tmp_path / "three_steps.toml", THREE_STEPS)
+    done = harness("run", scenario, other, "--backend", SERIAL, "--reports", tmp_path)
+    assert (done.code, len(done.errors)) == (64, 1)
+    assert "two cells have the id pool/three_steps[]@serial-1" in done.err
+
+
+def test_an_entry_point_with_the_name_of_our_own_backend_is_one_line(tmp_path: Path):
+    about = tmp_path / "other-1.dist-info"
+    write(about / "METADATA", "Metadata-Version: 2.1\nName: other\nVersion: 1\n")
+    write(about / "entry_points.txt", "[harness.backends]\nreference = other:backend\n")
+    done = harness("backends", "check", "reference", path=tmp_path)
+    assert (done.code, len(done.errors)) == (64, 1)
+    wrong = "may be other:backend or harness.adapters.reference:backend: say which by module:attr"
+    assert f"--backend: reference: {wrong}" in done.err
 
 
 def test_a_title_that_is_misspelt_is_named_rather_than_the_one_that_is_missing(tmp_path: Path):

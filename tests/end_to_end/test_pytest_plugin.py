@@ -48,13 +48,20 @@ def test_a_backend_without_opting_in_is_a_usage_error(there: pytest.Pytester):
     result.stderr.fnmatch_lines(["*--harness-backend needs `harness_scenarios = true`*"])
 
 
-def test_an_unknown_backend_is_one_line_an_item(there: pytest.Pytester):
+WRONG_OPTIONS = {
+    "--harness-backend=nonesuch": "--harness-backend: nonesuch: no such backend, there are *",
+    "--harness-time-scale=nan": "--harness-time-scale: a finite number, got nan",
+    "--harness-repeat=0": "--harness-repeat: at least 1",
+}
+
+
+@pytest.mark.parametrize("option", WRONG_OPTIONS)
+def test_a_wrong_option_is_one_usage_error(there: pytest.Pytester, option: str):
     there.makeini(INI)
-    words = ("-p", "no:cacheprovider", "--harness-backend=nonesuch", "scenarios")
-    result = there.runpytest_subprocess(*words)
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["--backend: nonesuch: no such backend, there are *"])
-    assert "Traceback" not in result.stdout.str()
+    result = there.runpytest_subprocess("-p", "no:cacheprovider", option, "scenarios")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {WRONG_OPTIONS[option]}"])
+    assert "Traceback" not in result.stderr.str()
 
 
 def test_a_clean_row_is_a_pass(there: pytest.Pytester):
