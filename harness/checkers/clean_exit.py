@@ -111,7 +111,10 @@ def _noise(history: History, seen: Event, leaves: list[Operation]) -> Iterator[F
     if count > allowed:
         raised = seen.data["stderr"]["raised"]
         example = f", one of {raised[-1]}" if raised else ""
-        yield _printed(history, f"{count} tracebacks on stderr instead of {allowed}{example}", seen)
+        workers = seen.data["stderr"].get("workers", ())
+        theirs = f", {len(workers)} from workers ({', '.join(workers)})" if workers else ""
+        text = f"{count} tracebacks on stderr instead of {allowed}{theirs}{example}"
+        yield _printed(history, text, seen)
     for op in leaves:
         if op.arguments["how"] == "exception" and count == 0:
             yield _printed(history, "its own traceback is not on stderr", seen)

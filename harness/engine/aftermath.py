@@ -23,6 +23,9 @@ _CHAINED = re.compile(
 _IGNORED = re.compile(r"^Exception ignored .*$", re.MULTILINE)
 _OF_IGNORED = re.compile(r"^Exception ignored .*\nTraceback", re.MULTILINE)
 _TRACKED = re.compile(r"resource_tracker: (There appear to be \d.*)$", re.MULTILINE)
+_WORKER = re.compile(
+    r"^Process (.+):$", re.MULTILINE
+)  # what multiprocessing puts above a traceback
 _RAISED = re.compile(r"^(?:[\w.]+(?:Error|Exception|Exit|Interrupt)\b.*)$", re.MULTILINE)
 
 
@@ -102,7 +105,8 @@ class Survivors:
 def summary(printed: bytes) -> dict[str, Any]:
     """What a judge wants to know of a cell's stderr.
 
-    Tracebacks (a chain is one) and, apart, ignored exceptions; and what Python's resource tracker had to clean up.
+    Tracebacks (a chain is one), the names of processes that multiprocessing puts above theirs, and, apart,
+    ignored exceptions; and what Python's resource tracker had to clean up.
     """
     text = printed.decode(errors="replace")
     extra = len(_CHAINED.findall(text)) + len(_OF_IGNORED.findall(text))
@@ -110,6 +114,7 @@ def summary(printed: bytes) -> dict[str, Any]:
     return {
         "bytes": len(printed),
         "tracebacks": max(0, tracebacks),
+        "workers": _shown(_WORKER, text),
         "raised": _shown(_RAISED, text),
         "ignored": _shown(_IGNORED, text),
         "tracked": _shown(_TRACKED, text),

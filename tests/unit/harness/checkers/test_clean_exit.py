@@ -23,8 +23,10 @@ def left(how: str, code: int = 0, *, after_s: float = 0.3, **ended: int) -> Reco
     return recorder
 
 
-def aftermath(recorder: Recorder, tracebacks: int = 0, *ignored: str) -> Recorder:
-    said = {"bytes": 0, "tracebacks": tracebacks, "raised": [], "ignored": list(ignored)}
+def aftermath(
+    recorder: Recorder, tracebacks: int = 0, *ignored: str, **more: list[str]
+) -> Recorder:
+    said = {"bytes": 0, "tracebacks": tracebacks, "raised": [], "ignored": list(ignored), **more}
     recorder.write(Kind.NOTE, "aftermath", role="guardian", bound_s=10.0, processes=[], stderr=said)
     return recorder
 
@@ -131,6 +133,17 @@ def test_a_traceback_a_worker_is_found():
     (finding,) = judge(interrupted(2), ("signal_owner", "f1")).findings
     assert finding.text == "2 tracebacks on stderr instead of 1"
     assert finding.contract is Contract.EQUIVALENCE
+
+
+def test_tracebacks_of_workers_are_told_as_theirs():
+    recorder = Recorder()
+    recorder.fail(recorder.invoke("step"), "", error="KeyboardInterrupt")
+    recorder.call("shutdown")
+    printed = {"workers": ["ForkProcess-1"], "raised": ["KeyboardInterrupt"]}
+    (finding,) = judge(aftermath(recorder, 2, **printed), ("signal_owner", "f1")).findings
+    assert finding.text == (
+        "2 tracebacks on stderr instead of 1, 1 from workers (ForkProcess-1), one of KeyboardInterrupt"
+    )
 
 
 def test_what_workers_of_a_killed_owner_print_is_a_matter_of_taste():

@@ -78,3 +78,8 @@ def test_what_the_resource_tracker_cleans_up_is_repeated():
     told = "There appear to be 1 leaked shared_memory objects to clean up at shutdown"
     printed = f"resource_tracker.py:254: UserWarning: resource_tracker: {told}\n  warnings.warn(\n"
     assert summary(printed.encode())["tracked"] == [told]
+
+
+def test_a_traceback_of_a_worker_is_told_by_what_multiprocessing_puts_above_it():
+    printed = f"{HEAD}KeyboardInterrupt\nProcess ForkProcess-2:\n{HEAD}KeyboardInterrupt\n"
+    assert summary(printed.encode())["workers"] == ["ForkProcess-2"]
