@@ -215,7 +215,7 @@ def replay_command(
         raise UsageError("CELL", cell, f"{path} is {loaded.name_id}")
     if row not in {each.key for each in loaded.scenario.rows()}:
         raise UsageError(path, "matrix", f"there is no row {row!r}")
-    named = backend or re.sub(r"-\d.*$", "", column)
+    named = backend or column.partition("-")[0]
     options = _options((named,), (row,), _expected_beside([loaded]), how)
     return _run([loaded], options, reports, strict=strict, seen_on=column)
 

@@ -54,7 +54,7 @@ def published(record: RunRecord, root: Path) -> bool:
     try:
         write_all(record, root)
     except OSError as error:
-        click.echo(f"harness: the report cannot be written: {error}", err=True)
+        click.echo(f"harness: {root}: the report cannot be written: {error}", err=True)
         return False
     return True
 

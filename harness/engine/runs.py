@@ -145,7 +145,7 @@ def run(
             time_scale=scale,
             planned=len(ordered),
             interrupted=supervisor.interrupted,
-            failed=str(supervisor.failed or ""),
+            failed=f"{root}: {supervisor.failed}" if supervisor.failed else "",
             seconds=round((now_ns() - start) / 1e9, 1),
             backends=tuple(column.info for column in columns),
             cells=tuple(cells),

@@ -45,6 +45,8 @@ def _heading(record: RunRecord) -> str:
     text = "# Harness run\n\n" + ", ".join(facts)
     if record.interrupted:
         text += "\n\n**Interrupted: only what was done until then is shown.**"
+    elif record.failed:
+        text += f"\n\n**The harness could not go on: {_prose(record.failed)}**"
     return text
 
 

@@ -139,7 +139,8 @@ def test_a_report_that_cannot_be_written_is_one_line_beside_what_was_judged(tmp_
     done = harness("run", path, "--backend", SERIAL, "--reports", tmp_path, before=limit)
     assert done.code == 3, done.out + done.err
     assert "1 PASS" in done.out
-    assert done.errors[-1].startswith("harness: the report cannot be written: ")
+    assert done.errors[-1].startswith(f"harness: {tmp_path}/")
+    assert ": the report cannot be written: " in done.errors[-1]
     assert "Traceback" not in done.err
 
 

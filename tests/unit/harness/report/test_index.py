@@ -54,6 +54,11 @@ def test_an_interrupted_run_says_so():
     assert "Interrupted: only what was done until then is shown." in shown(record).content
 
 
+def test_a_run_that_could_not_go_on_says_why():
+    content = shown(RunRecord(failed="no space left")).content
+    assert any("could not go on: no space left." in text for text in content)
+
+
 def test_an_empty_run_says_so():
     assert "No cell was run." in shown(RunRecord()).content
 

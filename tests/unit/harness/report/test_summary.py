@@ -64,6 +64,11 @@ def test_an_interrupted_run_says_so():
     assert "**Interrupted" in text
 
 
+def test_a_run_that_could_not_go_on_says_why():
+    text = summary.render(replace(sample.record(), failed="no space left"))
+    assert "**The harness could not go on: no space left**" in text
+
+
 def test_beyond_the_limit_quiet_rows_are_only_counted():
     fine = [
         sample.cell(sample.CLOSED, f"n={n}", sample.TORCHRL, Outcome.PASS) for n in range(ROWS_MAX)
