@@ -88,11 +88,11 @@ class Server:
         self._wanted = tuple(wanted)
         self._received = b""
         self._temporary = _temporary_directory()
-        self._log, self._path = log, path
+        self._log, self._path, self._waiting = log, path, waiting
         self._restarts = 0
         self.connection, self._process = self._started()
         try:
-            said = self._hello(log, waiting)
+            said = self._hello()
             self._refuse_unknown_words(said)
             self.columns = tuple(map(self._column, self._wanted, said))
         except BaseException:
@@ -115,7 +115,7 @@ class Server:
         self._received = b""
         try:
             self.connection, self._process = self._started()
-            said = self._hello(self._log)
+            said = self._hello()
         except UsageError:
             return False
         return [self._column(*each).info for each in zip(self._wanted, said, strict=True)] == [
@@ -178,7 +178,7 @@ class Server:
                 shutil.rmtree(self._temporary, ignore_errors=True)
                 raise UsageError("--python", python, error.strerror or str(error)) from error
 
-    def _hello(self, log: Path, waiting: Callable[[str], None]) -> list[dict[str, Any]]:
+    def _hello(self) -> list[dict[str, Any]]:
         names = ", ".join(each.name for each in self._wanted)
         deadline = Deadline.after(START_S)
         self.connection.settimeout(min(PATIENCE_S, START_S))
@@ -189,17 +189,17 @@ class Server:
                 found = self.receive()
             except TimeoutError:
                 waited_s += PATIENCE_S
-                waiting(f"still importing {names} after {waited_s:g} s")
+                self._waiting(f"still importing {names} after {waited_s:g} s")
         self.connection.settimeout(None)
         hello: dict[str, Any] = found[0] if found else {}
         if "backends" not in hello or hello.get("v") != PROTOCOL:
             ended = found is None
-            why = self._ending(log) if ended else f"it is still importing after {START_S:g} s"
+            why = self._ending() if ended else f"it is still importing after {START_S:g} s"
             problem = hello.get("failed") or f"the server did not start: {why}"
             raise UsageError("--backend", names, str(problem))
         return list(hello["backends"])
 
-    def _ending(self, log: Path) -> str:
+    def _ending(self) -> str:
         """How a server ended that should not have, and its last words."""
         code = self._process.wait(END_S)
         how = (
@@ -207,7 +207,7 @@ class Server:
             if code < 0
             else f"it left with exit code {code}"
         )
-        return f"{how}; {_last_line(log)}"
+        return f"{how}; {_last_line(self._log)}"
 
     @property
     def pid(self) -> int:

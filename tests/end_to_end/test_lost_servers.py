@@ -11,6 +11,7 @@ from harness.engine.loading import load
 from harness.engine.plan import Options
 from harness.engine.runs import run
 from harness.model.run import RunRecord
+from harness.report.console import Progressing
 from tests.end_to_end.command import THREE_STEPS, write
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hostile")]
@@ -24,7 +25,8 @@ def ran(tmp_path: Path, backend: str) -> RunRecord:
     root = tmp_path / "run"
     root.mkdir()
     options = Options(backends=(f"tests.backends.hostile:{backend}",), jobs=1, time_scale=1.0)
-    return run([load(path) for path in files], options, root)
+    silent = Progressing(quiet=True)
+    return run([load(path) for path in files], options, root, audience=silent)
 
 
 def test_a_server_that_died_is_started_again(tmp_path: Path):
