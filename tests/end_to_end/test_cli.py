@@ -316,3 +316,16 @@ def test_a_row_is_asked_for_by_whatever_names_it(
     done = harness("run", scenario, "--backend", SERIAL, "--row", row, "--reports", tmp_path)
     assert done.code == 0
     assert len(outcomes(tmp_path)) == cells
+
+
+def test_a_listed_hang_that_fails_now_says_why_and_how_to_repeat_it(tmp_path: Path, scenario: Path):
+    listed = (
+        '[[cells]]\ncell = "pool/three_steps[]"\noutcome = "HANG"\nreason = "old"\nexpires = "2"\n'
+    )
+    write(tmp_path / "scenarios" / "expected" / "raises.toml", listed)
+    done = harness("run", scenario, "--backend", RAISES, "--reports", tmp_path)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    told = lines.index("listed as HANG, but now FAIL: pool/three_steps[]@raises-1")
+    assert lines[told + 1].startswith("  expected_outcome: ")
+    assert lines[told + 2].startswith("  harness replay ")
