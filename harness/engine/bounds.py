@@ -51,7 +51,7 @@ BOUNDS: Mapping[str, Bound] = {
     **dict.fromkeys(("num_envs", "num_workers"), _WORKERS),
     **dict.fromkeys(("horizon", "capacity", "width", "slice_len", "ahead_size"), _COUNT),
     **dict.fromkeys(("times", "frames", "rows", "batches", "size", "sends"), _COUNT),
-    **dict.fromkeys(("version", "versions_from", "numel"), Bound(1, WORD_MAX)),
+    **dict.fromkeys(("version", "versions", "versions_from", "numel"), Bound(1, WORD_MAX)),
     **dict.fromkeys(("value", "level", "spare"), _NATURAL),
     "prefetch": Bound(0, WORKERS_MAX),
     "code": Bound(0, 255),
@@ -78,7 +78,9 @@ def _check_fields(part: Any, places: Mapping[str, str], place: str, where: objec
         key = places.get(field.name, f"{place}.{field.name}")
         if is_dataclass(value):
             _check_fields(value, {}, key, where)
-        elif field.name in BOUNDS and isinstance(value, int | float):
-            problem = BOUNDS[field.name].broken_by(value)
+        if field.name not in BOUNDS:
+            continue
+        for each in value if isinstance(value, tuple) else (value,):
+            problem = BOUNDS[field.name].broken_by(each) if isinstance(each, int | float) else None
             if problem is not None:
                 raise UsageError(where, key, problem)

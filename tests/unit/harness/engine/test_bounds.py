@@ -71,6 +71,12 @@ def test_envs_that_are_not_there_get_no_parameters(part: str):
         parse(tomllib.loads(text), "some.toml")
 
 
+def test_each_of_several_numbers_has_bounds():
+    text = 'component = "weights"\ntitle = "x"\n[[steps]]\ndo = "set_up"\nversions = [1, 0]'
+    with pytest.raises(UsageError, match=r"steps\[0\]\.versions: at least 1, got 0"):
+        parse(tomllib.loads(text), "some.toml")
+
+
 def _numbers(cls: type[Any]) -> set[str]:
     """Fields that hold a number of any size."""
     hints = get_type_hints(cls)
