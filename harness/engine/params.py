@@ -33,4 +33,4 @@ def perform(pool: Any, verb: SetParams | ReadParams, said: dict[str, Any]) -> di
             refusing = said.get("refused_by")
             levels = {env: REFUSED if env == refusing else verb.level for env in said["envs"]}
             pool.set_params(levels, verb)
-            return {"pids": list(pool.worker_pids())}
+            return {"pids": [int(pid) for pid in pool.worker_pids()]}

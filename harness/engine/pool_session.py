@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -25,6 +26,7 @@ from harness.ports.param_verbs import BuildAnew, ReadParams, SetParams
 
 _TOLD = tuple(field.name for field in fields(Entered))
 
+NUMBERS = "biuf"  # numpy's kinds of them
 CLOSING = frozenset({"shutdown", "close_beside", "leave"})
 
 
@@ -276,8 +278,14 @@ def rows(batch: port.Batch, payload: port.Payload = "plain") -> dict[str, Any]:
         if shape != (count,):
             problem = f"has shape {[count]}, got {list(shape)}"
             raise TypeError(f"Batch.{field.name} {problem}")
-        if not field.name.endswith("observation") and np.asarray(column).dtype == np.object_:
-            raise TypeError(f"Batch.{field.name} holds numbers or booleans, got objects")
+        if not field.name.endswith("observation"):
+            dtype = np.asarray(column).dtype
+            if dtype.kind not in NUMBERS:
+                got = "objects" if dtype.hasobject else str(dtype)
+                raise TypeError(f"Batch.{field.name} holds numbers or booleans, got {got}")
+    for each in batch.handed:
+        if not (hasattr(each, "__array__") or isinstance(each, Mapping | list | tuple)):
+            raise TypeError(f"Batch.handed holds arrays, got {type(each).__name__}")
     return {"rows": [_row(batch, i, payload) for i in range(count)]}
 
 

@@ -22,6 +22,7 @@ from harness.engine.leaving import Leaving, Way
 from harness.engine.loader import backend_of
 from harness.engine.request import CellRequest, grace_s
 from harness.engine.stage import SessionStage
+from harness.model.plain import text_of
 from harness.model.scenario import Heal, Phase
 from harness.payloads.interposer import MULTIPROCESSING, install
 from harness.payloads.link import Journal, Link
@@ -125,7 +126,7 @@ class Session:
         self.open()
         subject: Any = self.subject()
         remarks = list(getattr(subject, "remarks", ()))
-        return {"pids": list(subject.worker_pids()), "remarks": remarks}
+        return {"pids": [int(pid) for pid in subject.worker_pids()], "remarks": remarks}
 
     def _step(self, step: Any) -> None:
         if isinstance(step, Phase):
@@ -166,7 +167,7 @@ class Session:
         """Journal a call, make it, journal how it ended; whether it returned."""
         number = self._invoke(op, within_s, arguments)
         try:
-            result = function()
+            line = self._said(op, number, function())
         except BaseException as error:  # noqa: BLE001 - whatever the backend raises is what is judged
             self.journal.write("fail", op, request=number, error=describe(error))
             if self._leaves:
@@ -175,10 +176,17 @@ class Session:
                 traceback.clear_frames(error.__traceback__)
             returned = False
         else:
-            self.journal.write("ok", op, request=number, **result)
+            self.journal.append(line)
             returned = True
         self.after_call()
         return returned
+
+    def _said(self, op: str, number: int, result: dict[str, Any]) -> bytes:
+        """The line of a call that has returned; what cannot be written down is no result."""
+        try:
+            return self.journal.line("ok", op, request=number, **result)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise TypeError(f"the port wants other values: {error}") from error
 
     def _invoke(self, op: str, within_s: float, arguments: dict[str, Any]) -> int:
         number = next(self._requests)
@@ -258,12 +266,12 @@ def describe(error: BaseException) -> dict[str, Any]:
     causes: list[str] = []
     seen = error.__cause__ or error.__context__
     while seen is not None and len(causes) < 5:
-        causes.append(f"{type(seen).__name__}: {seen}"[:TEXT_MAX])
+        causes.append(f"{type(seen).__name__}: {text_of(seen)}"[:TEXT_MAX])
         seen = seen.__cause__ or seen.__context__
     return {
         "type": type(error).__name__,
         "bases": [base.__name__ for base in type(error).__mro__[:-1]],
-        "message": str(error)[:TEXT_MAX],
+        "message": text_of(error)[:TEXT_MAX],
         "causes": causes,
         "traceback": "".join(traceback.format_exception(error))[-TEXT_MAX:],
     }

@@ -163,6 +163,8 @@ class SessionStage:
     def kill_worker(self, fault: str, worker: int) -> None:
         """Kill a worker process, and wait until it is gone."""
         pid = self._pid_of(worker)
+        if pid is None:
+            return
         self.record(fault, "reached", f"process {pid} while nothing is called", worker=worker)
         if census.kill(pid, Deadline.after(GONE_S * self._request.time_scale)):
             self.record(fault, "effect", f"process {pid} is gone")
@@ -170,18 +172,25 @@ class SessionStage:
     def freeze_worker(self, fault: str, worker: int) -> None:
         """Stop a worker process, and wait until it is stopped."""
         pid = self._pid_of(worker)
+        if pid is None:
+            return
         self.record(fault, "reached", f"process {pid} while nothing is called", worker=worker)
         if census.freeze(pid, Deadline.after(GONE_S * self._request.time_scale)):
             self.record(fault, "effect", f"process {pid} is stopped")
 
     def thaw_worker(self, worker: int) -> None:
         """Let a worker process go on that was stopped, unless somebody has ended it meanwhile."""
+        pid = self._pid_of(worker)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid_of(worker), signal.SIGCONT)
+            if pid is not None:
+                os.kill(pid, signal.SIGCONT)
 
-    def _pid_of(self, worker: int) -> int:
-        pid: int = self._session.subject().worker_pids()[worker]  # type: ignore[attr-defined] # every backend's object has them
-        return pid
+    def _pid_of(self, worker: int) -> int | None:
+        """The process that the backend names, if it is of this cell: whoever else it names is not struck."""
+        subject: Any = self._session.subject()
+        named = dict(enumerate(subject.worker_pids())).get(worker)
+        cell = census.descendants(os.getppid())  # the guardian's
+        return next((pid for pid in cell if pid == named and pid != os.getpid()), None)
 
     def spoil_next_send(self, fault: str, defect: str) -> None:
         """Have the session's next send carry weights that the worker cannot apply."""

@@ -272,7 +272,7 @@ class StorageSession(Session):
     def _elements(self, sampled: port.Sampled) -> list[dict[str, Any]]:
         rows = stamps.read(sampled.columns, self._setup.rows, self._setup.horizon)
         for row, slot in zip(rows, sampled.slots or (), strict=False):
-            row["slot"] = list(slot)
+            row["slot"] = [int(place) for place in slot]
         return rows
 
     def _read_all(self) -> dict[str, Any]:
@@ -283,4 +283,4 @@ class StorageSession(Session):
         width = shape[1] if len(shape) > 1 else 1
         for i, row in enumerate(rows):
             row["slot"] = [int(found.slots[i // width]), i % width]
-        return {"length": found.length, "shape": shape, "rows": rows}
+        return {"length": int(found.length), "shape": shape, "rows": rows}

@@ -1,4 +1,4 @@
-"""Dataclasses to plain JSON values and back, with the standard library alone.
+"""Dataclasses and errors to plain JSON values, and dataclasses back, with the standard library alone.
 
 What runs inside a cell has no pydantic; the supervisor has validated the values already, so
 decoding here only has to be exact, not friendly.
@@ -34,6 +34,14 @@ def to_plain(value: object) -> Any:
     if isinstance(value, Sequence | set | frozenset):
         return [to_plain(item) for item in value]
     raise TypeError(f"no plain form for a value of type {type(value).__name__}: {value!r}")
+
+
+def text_of(error: BaseException) -> str:
+    """Its message, or that it cannot say any: the error's own code runs here."""
+    try:
+        return str(error)
+    except Exception as failed:  # noqa: BLE001 - whoever wrote the error wrote this, too
+        return f"<its text raised {type(failed).__name__}>"
 
 
 @functools.cache

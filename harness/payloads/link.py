@@ -54,6 +54,19 @@ class Journal:
 
     def write(self, kind: str, op: str, *, request: int | None = None, **data: Any) -> None:
         """Append one event now."""
+        self.append(self.line(kind, op, request=request, **data))
+
+    def append(self, line: bytes) -> None:
+        """Append what `line` has made."""
+        os.write(self.fd, line)
+
+    def line(self, kind: str, op: str, *, request: int | None = None, **data: Any) -> bytes:
+        """An event of now.
+
+        Raises:
+            TypeError: something in the data has no form in JSON.
+            ValueError: it contains itself.
+        """
         event = {
             "v": EVENT_SCHEMA,
             "ts": time.monotonic_ns(),
@@ -64,7 +77,7 @@ class Journal:
             "id": request,
             "data": data,
         }
-        os.write(self.fd, json.dumps(event).encode() + b"\n")
+        return json.dumps(event).encode() + b"\n"
 
 
 @dataclass(slots=True)

@@ -105,7 +105,7 @@ def _difference(found: Array | None, wanted: Array, dims: int) -> tuple[str, Arr
 
 def _told(streams: Array, numbers: Array, wrong: list[list[str]]) -> Iterator[dict[str, Any]]:
     for stream, number, bad in zip(streams.tolist(), numbers.tolist(), wrong, strict=True):
-        yield {"stream": stream - 1, "number": number, **({"wrong": bad} if bad else {})}
+        yield {"stream": int(stream) - 1, "number": int(number), **({"wrong": bad} if bad else {})}
 
 
 def _columns(streams: Array, numbers: Array, rows: Rows, horizon: int) -> dict[str, Array]:

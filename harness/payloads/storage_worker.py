@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, assert_never
 
+from harness.model.plain import text_of
 from harness.payloads import stamps
 from harness.payloads.link import Link
 from harness.payloads.points import Points
@@ -120,9 +121,9 @@ def serve(
                     answer = Done()
                 case _:
                     assert_never(told)
+            end.send(answer)  # pickled first: what has no pickle leaves the line as it was
         except Exception as error:  # noqa: BLE001 - whatever the backend raises is what is judged
-            answer = Failed(error=_portable(error))
-        end.send(answer)
+            end.send(Failed(error=_portable(error)))
         if isinstance(told, End):
             return
 
@@ -132,5 +133,5 @@ def _portable(error: Exception) -> BaseException:
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001 - an error that somebody else has written may raise anything here
-        return RuntimeError(f"{type(error).__name__}: {error}")
+        return RuntimeError(f"{type(error).__name__}: {text_of(error)}")
     return error

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis.strategies as st
 import numpy as np
+import pytest
 import torch
+from hypothesis import given
 
 from harness.engine.held import BYTES_MAX, HELD_MAX, Held
 from harness.ports.pool import Batch
+from tests.backends.garbage import Mute, endless
 
 
 def batch(observation, **more):
@@ -94,3 +101,57 @@ def test_what_was_let_go_is_not_digested():
     held.take(batch(np.zeros((1, 8))))
     held.clear()
     assert held.digests() == {}
+
+
+def test_a_write_into_one_of_several_rows_of_unlike_shapes_changes_the_digest():
+    rows = [np.zeros(3), np.zeros(4)]
+    held = Held()
+    taken = held.take(batch(rows))
+    rows[1][3] = 1.0
+    assert held.digests()["1"] != taken["digest"]
+
+
+@pytest.mark.parametrize("form", [lambda leaf: {"a": {"b": leaf}}, lambda leaf: [(1, leaf)]])
+def test_a_write_into_an_array_below_others_changes_the_digest(form):
+    leaf = np.zeros(3)
+    held = Held()
+    taken = held.take(batch([form(leaf)]))
+    leaf[0] = 1.0
+    assert held.digests()["1"] != taken["digest"]
+
+
+def test_another_object_in_the_place_of_one_changes_the_digest():
+    rows = np.array([None, {"a": 1}], dtype=object)
+    held = Held()
+    taken = held.take(batch(rows))
+    rows[0] = "somebody"
+    assert held.digests()["1"] != taken["digest"]
+
+
+LEAVES = st.sampled_from(
+    [None, "x", b"x", 1.5, 10**40, float("nan"), object(), lambda: None, iter([1]), np.array("x")]
+) | st.sampled_from([np.array([None, object()], dtype=object), np.zeros((0, 3)), np.zeros(2, "V3")])
+GARBAGE: st.SearchStrategy[Any] = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.sampled_from(["a", 1, None]), inner, max_size=2)
+    ),
+    max_leaves=6,
+)
+
+
+@given(garbage=GARBAGE, handed=st.booleans())
+def test_whatever_is_handed_out_is_held_and_has_not_changed(garbage: Any, handed: bool):  # noqa: FBT001 - one fact
+    held = Held()
+    given = batch(None, handed=[garbage]) if handed else batch(garbage)
+    taken = held.take(given)
+    assert held.digests() == {"1": taken["digest"]}
+
+
+@pytest.mark.parametrize("make", [Mute, lambda: Mute, endless], ids=["mute", "class", "endless"])
+def test_what_raises_whatever_is_done_to_it_is_held_all_the_same(make: Callable[[], Any]):
+    held = Held()
+    taken = held.take(batch(None, handed=[make()]))
+    assert held.digests() == {"1": taken["digest"]}
