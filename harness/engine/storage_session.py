@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ class StorageSession(Session):
         """Which rows are written."""
         match verb:
             case port.Extend():
-                defect = self._take_defect(verb)
+                defect = self._spoilt[1] if self._spoilt is not None else None
                 first = self._take_numbers(verb.writer, verb.rows)
                 batch = {"writer": verb.writer, "first": first, "rows": verb.rows, "batches": 1}
                 return {"writes": [batch], "until": verb.until, "defect": defect}
@@ -196,17 +197,12 @@ class StorageSession(Session):
         self._next[writer] += rows
         return first
 
-    def _take_defect(self, verb: port.Extend) -> port.RowDefect | None:
-        if self._spoilt is None:
-            return None
-        fault, defect = self._spoilt
-        self._spoilt = None
-        self.stage.record(fault, "effect", f"a batch of {verb.rows} rows has {defect}")
-        return defect
-
     def _extend(self, verb: port.Extend, arguments: dict[str, Any]) -> dict[str, Any]:
         (batch,) = arguments["writes"]
-        told = Write(first=batch["first"], rows=verb.rows, defect=arguments["defect"])
+        told = Write(first=batch["first"], rows=verb.rows)
+        if self._spoilt is not None:
+            told = replace(told, fault=self._spoilt[0], defect=self._spoilt[1])
+            self._spoilt = None
         if not self._workers:
             self._writers[verb.writer].write(told)
             return {"ended": ["stored"]}

@@ -121,9 +121,14 @@ class WeightsSession(Session):
         """How this send is spoilt, if a fault says so."""
         if self._spoilt is None:
             return None
+        from harness.payloads.policy import VersionedPolicyFactory
+
         fault, defect = self._spoilt
         self._spoilt = None
-        self.stage.record(fault, "effect", f"send of version {verb.version} has {defect}")
+        what = f"weights of version {verb.version} with"
+        VersionedPolicyFactory.spoils = lambda taken: self.stage.record(
+            fault, "effect", f"{what} {taken} were taken for the send"
+        )
         return defect
 
     def _race(self, verb: verbs.Race) -> dict[str, Any]:

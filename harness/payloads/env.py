@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -124,11 +125,13 @@ class CountingEnv:
             action=action,
         )
         fresh = forms.write(self._form, entries)
+        if self._payload == "reused":
+            fresh = self._written_over(fresh)
         self.info = {}
         if spoilt is not None:
-            fresh, self.info = spoiling.spoil(fresh, spoilt.defect, spoilt.marker)
-            self._link.record_effect(self._role, spoilt)
-        return fresh if self._payload != "reused" else self._written_over(fresh)
+            struck = functools.partial(self._link.record_effect, self._role, spoilt)
+            fresh, self.info = spoiling.spoil(fresh, spoilt.defect, spoilt.marker, struck)
+        return fresh
 
     def _written_over(self, fresh: Any) -> Any:
         if self._reused is None:

@@ -157,7 +157,7 @@ class Link:
         self._journal(role).write("fault", op, id=fault, record=record, **data)
 
     def record_effect(self, role: str, spoilt: Spoilt) -> None:
-        """Journal that the reply is spoilt and about to be handed over."""
+        """Journal that the reply is spoilt and about to be handed over, or what was to be pickled is."""
         detail = f"the reply is spoilt: {spoilt.defect}"
         self.tell(role, "bad_reply", spoilt.fault, "effect", detail=detail)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from typing import Any, ClassVar, assert_never
 
 import torch
 from tensordict import TensorDict, TensorDictBase
@@ -183,7 +183,10 @@ class VersionedPolicyFactory:
         hooks: what items go through, which is struck in whichever process.
         valued: whether a policy has a value network.
         in_worker: it makes a worker's policy, and passes the gate for that.
+        spoils: called, in the process that has set it, whenever somebody takes spoilt weights.
     """
+
+    spoils: ClassVar[Callable[[Defect], None] | None] = None
 
     numel: int
     link: Link
@@ -235,6 +238,8 @@ class VersionedPolicyFactory:
                 shapes["surplus"] = (1,)
             case _:
                 assert_never(defect)
+        if defect is not None and VersionedPolicyFactory.spoils is not None:
+            VersionedPolicyFactory.spoils(defect)
         made = {name: torch.full(shape, float(version)) for name, shape in shapes.items()}
         if defect == "wrong_dtype":
             made["small"] = made["small"].to(torch.complex64)

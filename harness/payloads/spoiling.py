@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,17 +19,26 @@ class UnpicklableError(TypeError):
 
 
 class Unpicklable:
-    """Something that an env says beside its reply, and that no channel between processes can carry."""
+    """Something that an env says beside its reply, and that no channel between processes can carry.
 
-    def __init__(self, marker: str) -> None:
+    Attributes:
+        marker: what pickling raises.
+        struck: called when it is pickled: a backend that drops it is not struck.
+    """
+
+    def __init__(self, marker: str, struck: Callable[[], None]) -> None:
         self._marker = marker
+        self._struck = struck
 
     def __reduce__(self) -> typing.NoReturn:
         """Refuse."""
+        self._struck()
         raise UnpicklableError(self._marker)
 
 
-def spoil(tree: Tree, defect: ReplyDefect, marker: str) -> tuple[Tree, dict[str, Any]]:
+def spoil(
+    tree: Tree, defect: ReplyDefect, marker: str, struck: Callable[[], None]
+) -> tuple[Tree, dict[str, Any]]:
     """The same observation with one thing wrong, and what is said beside it.
 
     Args:
@@ -37,10 +46,12 @@ def spoil(tree: Tree, defect: ReplyDefect, marker: str) -> tuple[Tree, dict[str,
         defect: an entry too many, numbers of a wider type, a key that is missing, or an entry beside
             the observation that cannot be pickled.
         marker: what pickling raises.
+        struck: called once the reply is spoilt; with an entry that cannot be pickled, when it is pickled.
     """
+    if defect == "unpicklable":
+        return tree, {"unpicklable": Unpicklable(marker, struck)}
+    struck()
     match defect:
-        case "unpicklable":
-            return tree, {"unpicklable": Unpicklable(marker)}
         case "missing_key":
             assert isinstance(tree, Mapping)  # the fault strikes no other payload
             return dict(list(tree.items())[:-1]), {}

@@ -18,12 +18,21 @@ from harness.ports.storage import Hold, Point, ReplayStorage, RowDefect, Sampled
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """Append batch after batch; the first row has this number."""
+    """Append batch after batch; the first row has this number.
+
+    Attributes:
+        first: of the first row.
+        rows: of each batch.
+        batches: how many.
+        defect: what is wrong with them.
+        fault: the fault's id that says so.
+    """
 
     first: int
     rows: int
     batches: int = 1
     defect: RowDefect | None = None
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +86,9 @@ class Writer:
                 points.begin()
                 self._link.observe(self._role, "extend")
                 self._link.pass_gate(self._role, "extend")
+            if told.defect is not None:
+                detail = f"a batch of {told.rows} rows has {told.defect}"
+                self._link.tell(self._role, "bad_rows", told.fault, "effect", detail=detail)
             self._storage.extend(columns)
 
     def draw(self, told: Draw, points: Points) -> Sampled:

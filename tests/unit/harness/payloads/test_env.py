@@ -108,6 +108,16 @@ def test_a_spoilt_reply_is_no_observation_of_the_form(payload, defect, words):
     assert link.effects == [defect]
 
 
+@pytest.mark.parametrize("defect", ["shape", "dtype"])
+def test_a_reply_in_an_array_that_is_written_over_can_be_spoilt(defect):
+    env = env_of("reused", defect)
+    env.reset()
+    observation, *_ = env.step(5.0)
+    with pytest.raises(ValueError, match="an observation is"):
+        seen("reused", observation)
+    assert seen("reused", env.step(6.0)[0]).step == 2
+
+
 def test_only_one_reply_is_spoilt():
     env = env_of(defect="shape")
     env.reset()
@@ -120,7 +130,10 @@ def test_what_cannot_be_pickled_comes_beside_a_sound_observation():
     env.reset()
     observation, *_ = env.step(5.0)
     assert seen("plain", observation).step == 1
+    link: Any = env._link
+    assert link.effects == []  # a backend that drops it is not struck
     with pytest.raises(UnpicklableError, match="marked"):
         pickle.dumps(env.info)
+    assert link.effects == ["unpicklable"]
     env.step(6.0)
     assert env.info == {}

@@ -95,3 +95,13 @@ def test_spoilt_weights_are_not_those_of_the_policy(defect):
     shapes = ({n: (t.shape, t.dtype) for n, t in each.items()} for each in (sound, spoilt))
     one, other = shapes
     assert one != other
+
+
+def test_who_takes_spoilt_weights_is_seen(monkeypatch):
+    taken: list[str] = []
+    made = factory(Line())
+    monkeypatch.setattr(type(made), "spoils", taken.append)
+    made.weights(2, None)
+    assert taken == []
+    made.weights(2, "wrong_key")
+    assert taken == ["wrong_key"]

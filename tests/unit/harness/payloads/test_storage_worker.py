@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from multiprocessing import Pipe
+from typing import Any, ClassVar
 
 import pytest
 
@@ -47,6 +48,10 @@ class Memory:
 
 class Gated(SilentLink):
     gated: tuple[str, ...] = ()
+    told: ClassVar[list[tuple[str, str]]] = []
+
+    def tell(self, _role: str, _op: str, fault: str, record: str, **_data: Any) -> None:
+        self.told.append((fault, record))
 
 
 @pytest.fixture
@@ -100,10 +105,17 @@ def test_what_it_raised_is_answered_and_it_goes_on(end, memory, error, kind):
     assert end.recv() == Done()
 
 
-def test_a_spoilt_batch_is_what_was_asked_for(end, memory):
-    end.send(Write(first=1, rows=1, defect="missing_key"))
+def test_a_spoilt_batch_is_what_was_asked_for_and_its_effect_is_seen_where_it_is_written(
+    end, memory
+):
+    Gated.told.clear()
+    end.send(Write(first=1, rows=1))
     assert end.recv() == Done()
-    assert "body" not in memory.batches[0]
+    assert Gated.told == []
+    end.send(Write(first=2, rows=1, defect="missing_key", fault="f1"))
+    assert end.recv() == Done()
+    assert "body" not in memory.batches[1]
+    assert Gated.told == [("f1", "effect")]
 
 
 def test_it_ends_when_it_is_told_to(end, memory):
