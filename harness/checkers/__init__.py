@@ -1,6 +1,7 @@
 """The invariants: pure functions from a history to what is wrong with it."""
 
 from harness.checkers.acks_aligned import CHECKER as ACKS_ALIGNED
+from harness.checkers.as_declared import CHECKER as AS_DECLARED
 from harness.checkers.as_freshly_built import CHECKER as AS_FRESHLY_BUILT
 from harness.checkers.bounded_calls import CHECKER as BOUNDED_CALLS
 from harness.checkers.bounded_memory import CHECKER as BOUNDED_MEMORY
@@ -36,6 +37,7 @@ from harness.checkers.writes_input import CHECKER as WRITES_INPUT
 from harness.ports.checkers import Checker
 
 CHECKERS: tuple[Checker, ...] = (
+    AS_DECLARED,
     ROUTING,
     EPISODE_MODEL,
     RESET_MASK,

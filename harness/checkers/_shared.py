@@ -37,6 +37,8 @@ LOSING_FAULTS = frozenset(
 """Those that may cost the answer to a request that they strike, whether or not a call fails."""
 
 
+SHARED_CHILDREN = frozenset({"batched", "grouped"})
+"""Payloads whose workers hold several envs."""
 WORKERS_ENDS = frozenset({"exit", "signal", "kill", "tear_transfer", "cut_channel"})
 """Those that cost a worker process, with whatever envs it has."""
 

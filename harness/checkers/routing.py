@@ -10,6 +10,7 @@ from harness.checkers._shared import (
     BUILDING_VERBS,
     LOSING_FAULTS,
     POOL,
+    SHARED_CHILDREN,
     AnswerChecker,
     envs_struck,
     is_timeout,
@@ -24,7 +25,6 @@ from harness.model.verdict import Contract, Finding, Judgement
 NAME = "routing"
 ASKING = frozenset({"step", "send"})
 ANSWERING = frozenset({"step", "recv", "rollout"})
-SHARED_CHILDREN = frozenset({"batched", "grouped"})  # payloads whose workers hold several envs
 
 
 class _Router:

@@ -15,7 +15,7 @@ from harness.engine.components import COMPONENTS
 from harness.engine.leaving import Leaving
 from harness.engine.loader import resolve
 from harness.engine.request import CellRequest
-from harness.payloads.link import HOLD_BOUND_S, Journal, Link
+from harness.payloads.link import HOLD_BOUND_S, Journal, Link, this_is_the_driver
 
 BROKEN = 70  # EX_SOFTWARE: the harness's own part failed
 
@@ -38,6 +38,7 @@ def drive(request: CellRequest, journal: str, gate: str, *, own_shm: bool) -> No
     code = BROKEN
     try:
         _prepare()
+        this_is_the_driver()
         hold_s = HOLD_BOUND_S * request.time_scale
         link = Link(journal=journal, gate=gate, gated=request.gated(), hold_s=hold_s)
         component = COMPONENTS[request.component]

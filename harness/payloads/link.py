@@ -40,6 +40,15 @@ class Spoilt:
     marker: str
 
 
+_OF_THE_DRIVER = False
+
+
+def this_is_the_driver() -> None:
+    """Mark this process: what is forked from it inherits the mark, and no new interpreter has it."""
+    global _OF_THE_DRIVER
+    _OF_THE_DRIVER = True
+
+
 class Journal:
     """Appends events to a file that several processes share, one `write` an event.
 
@@ -117,8 +126,9 @@ class Link:
     hold_s: float = HOLD_BOUND_S
 
     def observe(self, role: str, op: str, **data: Any) -> None:
-        """Journal that the probe saw itself being called."""
-        self._journal(role).write("observe", op, **data)
+        """Journal that the probe saw itself being called; `fresh` tells an interpreter that is no fork of the driver."""
+        fresh = {} if _OF_THE_DRIVER else {"fresh": True}
+        self._journal(role).write("observe", op, **data, **fresh)
 
     def pass_gate(self, role: str, op: str, edge: str = "before") -> Spoilt | None:
         """Ask what to do here, and do it; spoiling the reply is left to the caller.

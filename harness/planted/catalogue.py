@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from harness.model.planted import PlantedBug
 from harness.planted import resources_catalogue
+from harness.planted.catalogue_declared import DECLARED
 from harness.planted.catalogue_gymnasium import GYMNASIUM
 from harness.planted.catalogue_loans import LOANS
 from harness.planted.catalogue_neighbours import NEIGHBOURS
@@ -301,6 +302,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
     *GYMNASIUM,
     *STORAGE,
     *SAMPLES,
+    *DECLARED,
 )
 PLANTED: tuple[PlantedBug, ...] = (
     *(replace(bug, rows=bug.rows | ALSO_SHOWN.get(bug.name, frozenset())) for bug in _PLAIN),

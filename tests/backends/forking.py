@@ -8,7 +8,16 @@ import tempfile
 from collections.abc import Sequence
 
 from harness.ports.backend import Backend
-from harness.ports.pool import Batch, EnvFactory, Floats, Pool, PoolSetup
+from harness.ports.pool import (
+    Batch,
+    EnvFactory,
+    Floats,
+    Pool,
+    PoolCapabilities,
+    PoolPort,
+    PoolSetup,
+    Word,
+)
 from tests.backends import serial
 
 FORK = multiprocessing.get_context("fork")
@@ -93,4 +102,14 @@ def backend_over(pool: type[Pool], name: str) -> Backend:
     return serial.backend_over(pool, name, "process")
 
 
+def _forking_only(name: str, **said: Word) -> Backend:
+    """It forks, whatever it says of itself."""
+    setup = {key: frozenset({value}) for key, value in {"transport": "process", **said}.items()}
+    able = PoolCapabilities(setup=setup)
+    port = PoolPort(capabilities=able, make=ForkingPool)
+    return Backend(name=name, version=lambda: "1", pool=port)
+
+
 backend = backend_over(ForkingPool, "forking")
+says_spawned = _forking_only("says_spawned", start_method="spawn")
+says_threads = _forking_only("says_threads", transport="thread")
