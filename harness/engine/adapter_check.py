@@ -29,6 +29,7 @@ def problems(column: Column, root: Path) -> list[str]:
     """What is wrong with the adapter: with what it declares, or in its own code on a clean run."""
     missing = (name for name, found in column.info.versions.items() if found == NOT_INSTALLED)
     found = [f"packages: there is no distribution {each!r} ({ADAPTERS})" for each in missing]
+    found += [f"{each} ({ADAPTERS}: {column.wanted.adapter})" for each in column.problems]
     for name, declared in column.capabilities.items():
         component = COMPONENTS[name]
         found += list(unknown_verbs(component, declared)) or _clean_run(component, column, root)

@@ -105,7 +105,18 @@ def _describe(backend: Backend) -> dict[str, Any]:
             component.name: to_plain(getattr(backend, component.name).capabilities)
             for component in _components(backend)
         },
+        "problems": _problems(backend),
     }
+
+
+def _problems(backend: Backend) -> list[str]:
+    """What it declares that only its own process can look up: where points are."""
+    if backend.storage is None:
+        return []
+    from harness.payloads.points import problems
+
+    port = backend.storage
+    return [f"storage: {each}" for each in problems(port.holds, port.capabilities.worker_ops)]
 
 
 def _version(package: str) -> str:

@@ -57,12 +57,14 @@ class Column:
         server: where its cells run.
         info: what it said of itself.
         capabilities: what it declares, by component.
+        problems: what it declares that cannot be so: cells that need it are HARNESS-ERROR.
     """
 
     wanted: Wanted
     server: Server
     info: BackendInfo
     capabilities: Mapping[str, Any]
+    problems: tuple[str, ...] = ()
 
 
 class Server:
@@ -146,7 +148,13 @@ class Server:
             versions=said["versions"],
             properties=said["capabilities"],
         )
-        return Column(wanted=wanted, server=self, info=info, capabilities=said["capabilities"])
+        return Column(
+            wanted=wanted,
+            server=self,
+            info=info,
+            capabilities=said["capabilities"],
+            problems=tuple(said["problems"]),
+        )
 
     def _start(self, theirs: socket.socket, log: Path, path: Path) -> subprocess.Popen[bytes]:
         python = self._wanted[0].python

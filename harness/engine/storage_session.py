@@ -15,6 +15,7 @@ from harness.engine.session import Session
 from harness.engine.storage_workers import Worker, WriterGone
 from harness.model.plain import from_plain
 from harness.payloads import stamps
+from harness.payloads.points import problems
 from harness.payloads.storage_worker import Draw, Write, Writer
 from harness.ports import storage as port
 from harness.ports.clock import Deadline
@@ -30,6 +31,17 @@ class StorageSession(Session):
     _directory: str | None = None
     _kept: str | None = None
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        found = backend_of(self.request.adapter).storage
+        assert found is not None
+        self._port = found
+        asked = set(self.link.gated)
+        holds = {op: hold for op, hold in found.holds.items() if op in asked}
+        wrong = next(problems(holds, found.capabilities.worker_ops & asked), None)
+        if wrong is not None:
+            raise TypeError(wrong)  # ahead of all calls: it is no failure of the backend
+
     def subject(self) -> object:
         """The session itself: it has the storage and whoever writes it."""
         return self
@@ -42,9 +54,6 @@ class StorageSession(Session):
         """Build the storage, then start its writers."""
         self._workers: list[Worker] = []
         self._setup = from_plain(port.StorageSetup, self.request.setup)
-        found = backend_of(self.request.adapter).storage
-        assert found is not None
-        self._port = found
         self._next = [1] * self._setup.num_workers
         self._sampled: Any = None
         if self._setup.medium == "disk":

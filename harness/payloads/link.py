@@ -126,7 +126,7 @@ class Link:
     hold_s: float = HOLD_BOUND_S
 
     def observe(self, role: str, op: str, **data: Any) -> None:
-        """Journal that the probe saw itself being called; `fresh` tells an interpreter that is no fork of the driver."""
+        """Journal that the probe saw itself being called; `fresh`: in an interpreter that is no fork of the driver."""
         fresh = {} if _OF_THE_DRIVER else {"fresh": True}
         self._journal(role).write("observe", op, **data, **fresh)
 
@@ -165,6 +165,10 @@ class Link:
     def tell(self, role: str, op: str, fault: str, record: str, **data: Any) -> None:
         """Journal one of a fault's records, as it is seen in this process."""
         self._journal(role).write("fault", op, id=fault, record=record, **data)
+
+    def tell_broken(self, role: str, said: str) -> None:
+        """Journal that what an adapter declares is wrong: the cell is no verdict on its backend."""
+        self._journal(role).write("note", "broken", traceback=said)
 
     def record_effect(self, role: str, spoilt: Spoilt) -> None:
         """Journal that the reply is spoilt and about to be handed over, or what was to be pickled is."""

@@ -20,6 +20,8 @@ DEFECTS: frozenset[RowDefect] = frozenset({"missing_key", "shape", "dtype"})
 Until = Literal["stored", "held", "stopped"]
 Rows = Literal["plain", "wide", "nested"]
 Point = Literal["claim", "row", "commit", "read"]
+Edge = Literal["before", "after", "within"]
+EDGES: tuple[Edge, ...] = ("before", "after", "within")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +275,7 @@ class Hold:
     """
 
     target: str
-    edge: Literal["before", "after", "within"] = "before"
+    edge: Edge = "before"
     argument: int = 0
     nth: int = 1
 

@@ -1,4 +1,4 @@
-"""What a backend says of its workers is held against what they are."""
+"""What an adapter declares is held against what there is."""
 
 from __future__ import annotations
 
@@ -10,6 +10,22 @@ from tests.end_to_end.command import THREE_STEPS, harness, record, write
 
 pytestmark = pytest.mark.slow
 
+MISHELD = "tests.backends.misheld:backend"
+STALLED = """
+title = "A writer that is slow in a row"
+component = "storage"
+
+[[steps]]
+fault = "stall"
+at = { role = "worker:0", op = "row", k = 1 }
+for_s = 1.5
+
+[[steps]]
+do = "extend"
+
+[[steps]]
+do = "shutdown"
+"""
 FORKS = "tests.backends.forking"
 AS_ASKED = 'transport = "thread"'
 
@@ -36,3 +52,17 @@ def test_who_forks_whatever_it_declares_is_told(
 
 def test_who_declares_that_it_forks_is_not(tmp_path: Path):
     assert "as_declared" not in _findings(tmp_path, 'transport = "process"', "backend")
+
+
+def test_a_point_that_is_nowhere_is_told_by_the_check():
+    done = harness("backends", "check", MISHELD)
+    assert "holds.row.target: type object 'NumpyRing' has no attribute 'extent'" in done.out
+    assert "the adapter's mistake" in done.out
+
+
+def test_a_point_that_is_nowhere_is_no_failure_of_the_backend(tmp_path: Path):
+    scenario = write(tmp_path / "slow_writer.toml", STALLED)
+    harness("run", scenario, "--backend", MISHELD, "--reports", tmp_path)
+    (cell,) = record(tmp_path)["cells"]
+    assert cell["outcome"] == "HARNESS-ERROR"
+    assert cell["reason"].startswith("TypeError: holds.row.target: ")

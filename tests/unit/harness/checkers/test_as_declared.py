@@ -16,7 +16,7 @@ OTHERS = (PID + 1, PID + 2)
 def seen(*pids: int, told: tuple[int, ...] | None = OTHERS, op: str = "reset", **data: Any):
     """A pool that was built, and an env in each of these processes that then did something."""
     recorder = Recorder()
-    said = {} if told is None else {"pids": list(told)}
+    said: dict[str, Any] = {} if told is None else {"pids": list(told)}
     recorder.ok(recorder.invoke("construct"), **said)
     for worker, pid in enumerate(pids):
         recorder.events.append(replace(recorder.observe(worker, op, **data), pid=pid))
