@@ -146,7 +146,7 @@ def _outcome(
     if ending.hang is not None:
         return Outcome.HANG, _hang_reason(history)
     hard = [f for f in red if not f.leak]
-    idle = _idle_fault(history)
+    idle = _idle_fault(history) or _idle_race(history)
     if red:
         # What follows may only follow from a fault that never was: whoever reads it has to know.
         summary = "; ".join(part for part in (idle, _summary(hard or red)) if part)
@@ -162,6 +162,15 @@ def _idle_fault(history: History) -> str | None:
         if not record.reached or not record.effect:
             what = "had no effect" if record.reached else "did not fire"
             return f"fault {record.name} ({record.id}) {what}"
+    return None
+
+
+def _idle_race(history: History) -> str | None:
+    """The first race in which too few have met each other."""
+    for op in history.operations:
+        met, wanted = op.result.get("met"), op.arguments.get("meets", 0)
+        if op.op == "race" and met is not None and met < wanted:
+            return f"race (request {op.id}): {met} batches met another, and {wanted} had to"
     return None
 
 

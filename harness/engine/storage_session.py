@@ -6,10 +6,11 @@ import gc
 import shutil
 import tempfile
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from harness.engine import census, storage_workers, temporary
+from harness.engine import census, storage_race, storage_workers, temporary
 from harness.engine.loader import backend_of
 from harness.engine.session import Session
 from harness.engine.storage_workers import Worker, WriterGone
@@ -84,7 +85,7 @@ class StorageSession(Session):
                     }
                     for writer in range(self._setup.num_workers)
                 ]
-                return {"writes": writes, "size": verb.size}
+                return {"writes": writes, "size": verb.size, "meets": verb.meets}
             case port.Collect() | port.ReplaceWriter():
                 return {"writer": verb.writer}
             case port.Sample():
@@ -242,22 +243,23 @@ class StorageSession(Session):
 
     def _race(self, verb: port.Race, writes: list[dict[str, Any]]) -> dict[str, Any]:
         told = [Write(first=each["first"], rows=verb.rows, batches=verb.batches) for each in writes]
-        samples: list[dict[str, Any]] = []
-        kept = 0
-        for worker, each in zip(self._workers, told, strict=False):
-            worker.tell(each)
-        if not self._workers:
+        samples: list[list[dict[str, Any]]] = []
+
+        def sample() -> None:
+            sampled = self._storage.sample(verb.size)
+            if len(samples) < RACE_SAMPLES_MAX:
+                samples.append(self._elements(sampled))
+
+        if self._workers:
+            ended, met = storage_race.run(self._workers, told, sample if verb.sampled else None)
+            found: dict[str, Any] = {"ended": ended, "met": met}
+        else:
+            found = {"ended": ["stored"] * len(told)}
             for writer, each in zip(self._writers, told, strict=True):
                 writer.write(each)
-                samples += self._elements(self._storage.sample(verb.size))
-            return {"ended": ["stored"] * len(told), "samples": len(told), "rows": samples}
-        while not all(worker.has_answered() for worker in self._workers):
-            sampled = self._storage.sample(verb.size)
-            if kept < RACE_SAMPLES_MAX:
-                samples += self._elements(sampled)
-                kept += 1
-        ended = [self._ended(writer)["ended"][0] for writer in range(len(told))]
-        return {"ended": ended, "samples": kept, "rows": samples}
+                if verb.sampled:
+                    sample()
+        return {**found, "samples": len(samples), "rows": list(chain.from_iterable(samples))}
 
     # Reading.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
-from collections.abc import Mapping
+from collections.abc import ItemsView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, assert_never
@@ -13,6 +14,7 @@ from harness.model.plain import text_of
 from harness.payloads import stamps
 from harness.payloads.link import Link
 from harness.payloads.points import Points
+from harness.ports.clock import now_ns
 from harness.ports.storage import Hold, Point, ReplayStorage, RowDefect, Sampled, StorageSetup
 
 
@@ -47,14 +49,33 @@ class End:
     """Let go of the storage, and end."""
 
 
-Told = Write | Draw | End
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepare:
+    """Make batches, and wait."""
+
+    write: Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Go:
+    """Append them without a pause."""
+
+
+Told = Write | Draw | End | Prepare | Go
+Span = tuple[int, int]  # when something began and ended: CLOCK_MONOTONIC in ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """It was done; what was drawn."""
+    """It was done.
+
+    Attributes:
+        sampled: what was drawn.
+        spans: of what was appended without a pause, when each batch was.
+    """
 
     sampled: Sampled | None = None
+    spans: Sequence[Span] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +83,27 @@ class Failed:
     """It raised."""
 
     error: BaseException
+
+
+class Yielding(dict[str, Any]):
+    """Columns; whoever goes through them lets others run half-way: a quick storage is done before they come."""
+
+    _taken = 0
+
+    def __getitem__(self, key: str) -> Any:
+        """Take one."""
+        self._taken += 1
+        if self._taken % len(self) == len(self) // 2:
+            os.sched_yield()
+        return super().__getitem__(key)
+
+    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]  # a view like dict's
+        """Views come by each."""
+        return ItemsView(self)
+
+    def values(self) -> ValuesView[Any]:  # type: ignore[override]  # a view like dict's
+        """Views come by each."""
+        return ValuesView(self)
 
 
 class Writer:
@@ -75,6 +117,7 @@ class Writer:
         self._setup = setup
         self._link = link
         self._role = f"worker:{worker}"
+        self._prepared: list[dict[str, Any]] = []
 
     def write(self, told: Write, points: Points | None = None) -> None:
         """Append what was asked for."""
@@ -90,6 +133,23 @@ class Writer:
                 detail = f"a batch of {told.rows} rows has {told.defect}"
                 self._link.tell(self._role, "bad_rows", told.fault, "effect", detail=detail)
             self._storage.extend(columns)
+
+    def prepare(self, told: Write) -> None:
+        """Make what is to be appended."""
+        numbers = range(told.first, told.first + told.batches * told.rows, told.rows)
+        self._prepared = [self._batch(first, told.rows) for first in numbers]
+
+    def go(self, points: Points) -> list[Span]:
+        """Append it, and do nothing else between two batches."""
+        spans: list[Span] = []
+        self._link.observe(self._role, "extend")
+        for columns in self._prepared:
+            points.begin()
+            self._link.pass_gate(self._role, "extend")
+            began = now_ns()
+            self._storage.extend(Yielding(columns))
+            spans.append((began, now_ns()))
+        return spans
 
     def draw(self, told: Draw, points: Points) -> Sampled:
         """Sample."""
@@ -126,6 +186,11 @@ def serve(
                 case Write():
                     writer.write(told, points)
                     answer: Done | Failed = Done()
+                case Prepare():
+                    writer.prepare(told.write)
+                    answer = Done()
+                case Go():
+                    answer = Done(spans=writer.go(points))
                 case Draw():
                     answer = Done(sampled=writer.draw(told, points))
                 case End():

@@ -74,6 +74,7 @@ STORAGE: tuple[PlantedBug, ...] = (
         caught_by="no_loss_no_dup",
         rows=_rows("batch_larger_than_the_ring", "capacity=6", "capacity=7")
         | _rows("first_rows_of_two_writers", medium=_MEDIA)
+        | _rows("four_writers_at_once", medium=_MEDIA)
         | _rows("two_writers_held_at_once", medium=_MEDIA)
         | _rows("writer_stopped_at_its_claim", medium=_MEDIA)
         | _rows("writer_stopped_in_a_row", medium=_MEDIA),

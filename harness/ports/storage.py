@@ -120,17 +120,22 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Race:
-    """All writers append batch after batch at once, while the driver samples at full speed.
+    """All writers, started together, append batch after batch at once; the driver samples at full speed.
 
     Attributes:
         batches: of each writer.
         rows: of each batch.
         size: of each sample.
+        sampled: whether the driver samples; if nobody reads, all processors are the writers'.
+        meets: how many batches have to be under way while another writer's, or a sample, is: a race in which
+            fewer do has shown nothing, and the cell is VACUOUS.
     """
 
     batches: int = 20
     rows: int = 4
     size: int = 6
+    sampled: bool = True
+    meets: int = 0
     do: Literal["race"] = "race"
     within_s: float = 20.0
 

@@ -102,6 +102,21 @@ def test_a_finding_comes_before_a_fault_that_did_not_fire():
     assert verdict.reason.startswith("fault raise (f1) did not fire; ")
 
 
+@pytest.mark.parametrize(
+    ("met", "wanted"), [(9, Outcome.VACUOUS), (10, Outcome.PASS), (None, Outcome.PASS)]
+)
+def test_a_race_in_which_too_few_met_is_vacuous(met: int | None, wanted: Outcome):
+    told = {"deadline_s": 1, "grace_s": 1, "meets": 10}
+    done = {} if met is None else {"met": met}
+    events = tuple(
+        Event(seq=i, ts_ns=i, pid=1, role="driver", op="race", id=1, kind=kind, data=data)
+        for i, (kind, data) in enumerate(((Kind.INVOKE, told), (Kind.OK, done)))
+    )
+    found = judge(history(events=events), (checker(),))
+    assert found.outcome is wanted
+    assert (found.reason == "race (request 1): 9 batches met another, and 10 had to") == (met == 9)
+
+
 def test_a_driver_that_died_is_a_crash_whatever_was_found():
     found = history(ending=Ending(signal=11))
     assert outcome(found, checker(finding())) is Outcome.CRASH

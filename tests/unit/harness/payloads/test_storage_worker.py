@@ -10,7 +10,17 @@ import pytest
 
 from harness.payloads.link import SilentLink
 from harness.payloads.stamps import read
-from harness.payloads.storage_worker import Done, Draw, End, Failed, Write, serve
+from harness.payloads.storage_worker import (
+    Done,
+    Draw,
+    End,
+    Failed,
+    Go,
+    Prepare,
+    Write,
+    Yielding,
+    serve,
+)
 from harness.ports.storage import Columns, Sampled, StorageSetup, Stored
 
 SETUP = StorageSetup(width=2, dims=2)
@@ -84,6 +94,28 @@ def test_batches_are_written_one_behind_the_other(end, memory):
         for b in memory.batches
     ]
     assert told == [[(2, 4), (3, 4), (2, 5), (3, 5)], [(2, 6), (3, 6), (2, 7), (3, 7)]]
+
+
+def test_what_was_prepared_is_written_once_it_may_go(end, memory):
+    end.send(Prepare(write=Write(first=4, rows=2, batches=2)))
+    assert end.recv() == Done()
+    assert memory.batches == []
+    end.send(Go())
+    (began, ended), (after, _) = end.recv().spans
+    assert began <= ended <= after
+    told = [[e["number"] for e in read(b, "plain", 5)] for b in memory.batches]
+    assert told == [[4, 4, 5, 5], [6, 6, 7, 7]]
+
+
+def test_raced_columns_let_others_run_once_a_pass(monkeypatch):
+    let: list[int] = []
+    monkeypatch.setattr("os.sched_yield", lambda: let.append(1))
+    columns = Yielding(a=1, b=2, c=3)
+    assert list(columns.items()) == [("a", 1), ("b", 2), ("c", 3)]
+    assert let == [1]
+    assert list(columns.values()) == [1, 2, 3]
+    assert [columns[key] for key in columns] == [1, 2, 3]
+    assert (let, len(columns.items())) == ([1, 1, 1], 3)
 
 
 def test_what_was_drawn_is_answered(end):
