@@ -41,6 +41,7 @@ def backend_of(
             "watch": WATCHES,
             **setup,
         },
+        promises_forms=True,
         transfers=transfers or {},
         once=frozenset({"commands", "results"}),
         writes_input=frozenset({"next", "root"}),

@@ -67,6 +67,7 @@ _CAPABILITIES = port.PoolCapabilities(
         "payload": form.FLAT | {"nested", "reward_array"},
         "ends": form.ENDS,
     },
+    promises_forms=True,
     transfers={"process": frozenset({"commands", "results"})},
     once=frozenset({"commands", "results"}),  # one pipe a worker: it repeats nothing
     autoreset="next_step",

@@ -36,6 +36,7 @@ _CAPABILITIES = port.PoolCapabilities(
         "payload": form.FLAT | {"nested"},
         "ends": form.ENDS,
     },
+    promises_forms=True,
     autoreset="next_step",
 )
 backend = Backend(

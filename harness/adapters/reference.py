@@ -47,6 +47,7 @@ POOL_CAPABILITIES = PoolCapabilities(
         "on_worker_failure": frozenset({"raise", "restart"}),
         "child": frozenset({"bare", "normalised", "gymnasium"}),
     },
+    promises_forms=True,
     mark=MARK,
     channels={"process": frozenset({*_PUBLIC, *_READER}), "thread": _PUBLIC},
     transfers=dict.fromkeys(("process", "thread"), frozenset({"commands", "results"})),

@@ -14,6 +14,7 @@ _CAPABILITIES = PoolCapabilities(
     verbs=frozenset(
         {"seed", "params_attribute", "params_method"}
     ),  # what is sent stays where it is until it is waited for
+    promises_forms=True,
     setup={"transport": frozenset({"thread"})},
 )
 backend = replace(

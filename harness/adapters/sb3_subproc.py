@@ -14,6 +14,7 @@ _CAPABILITIES = PoolCapabilities(
         "start_method": START_METHODS,
         "payload": FLAT | {"reward_array"},
     },
+    promises_forms=True,
     transfers={"process": frozenset({"commands", "results"})},
     once=frozenset({"commands", "results"}),  # one pipe a worker: it repeats nothing
     closes_by_itself=False,  # it has no finalizer, and nothing promises that dropping it is enough

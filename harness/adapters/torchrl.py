@@ -121,6 +121,7 @@ backend = Backend(
                 "extras": EXTRAS,
                 "watch": WATCHES,
             },
+            promises_forms=True,
             mark=MARK,
             writes_input=frozenset({"env_index"}),
             channels={"process": frozenset({"results/owner/reader", "results/owner/public"})},

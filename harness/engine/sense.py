@@ -49,7 +49,7 @@ class _Anything:
 
     channels = transfers = _OfAll
     once: frozenset[str] = frozenset()
-    closes_by_itself = True
+    closes_by_itself = promises_forms = True
     defects = _All()
 
 

@@ -80,10 +80,11 @@ class BadReply(Gated):
     fault: Literal["bad_reply"] = "bad_reply"
 
     def unsupported(self, setup: Mapping[str, Any], capabilities: Any) -> str | None:
-        """A thread pickles nothing, and only a dictionary has keys."""
-        del capabilities
+        """A thread pickles nothing, only a dictionary has keys, and who promises no form cannot break it."""
         if self.defect == "unpicklable":
             return among_threads(setup, "nothing is pickled between threads")
+        if not capabilities.promises_forms:
+            return "the backend promises no form of observations: it hands on what its envs reply"
         if self.defect == "missing_key" and setup.get("payload", "plain") != "nested":
             return "no key can be missing where an observation is one array"
         return None

@@ -273,6 +273,9 @@ class PoolCapabilities:
             numbers its requests leaves them out, and has to bear a repetition.
         autoreset: when an env that is done is reset: within the step that ended it, or by the next one.
         closes_by_itself: a pool that is dropped without `close` is meant to release its workers.
+        promises_forms: its specs or spaces say of what shape, type and keys observations are: an env's reply that
+            is another is an error of the call, or made what was promised. Who hands on what envs reply promises
+            nothing, and cannot break it.
         in_flight_max: how many steps of an env may be in flight: sent, and not received.
         mark: the root entry in which it says which envs answered, by row; empty if it has none.
         writes_input: what is written into the caller's data: a step's `next`, a reset's `root`, the mark.
@@ -285,6 +288,7 @@ class PoolCapabilities:
     once: frozenset[Channel] = frozenset()
     autoreset: Autoreset = "same_step"
     closes_by_itself: bool = True
+    promises_forms: bool = False
     in_flight_max: int = 1
     mark: str = ""
     writes_input: frozenset[Writes] = frozenset()

@@ -6,8 +6,10 @@ import pytest
 
 from harness.faults.payload import BadReply
 from harness.model.scenario import Placement
+from harness.ports.pool import PoolCapabilities
 
 AT = Placement(role="worker:0", op="step")
+PROMISING = PoolCapabilities(promises_forms=True)
 
 
 @pytest.mark.parametrize(
@@ -18,7 +20,7 @@ AT = Placement(role="worker:0", op="step")
     ],
 )
 def test_what_cannot_be_wrong_there_is_not_asked_for(defect, setup):
-    assert BadReply(at=AT, defect=defect).unsupported(setup, None)
+    assert BadReply(at=AT, defect=defect).unsupported(setup, PROMISING)
 
 
 @pytest.mark.parametrize(
@@ -31,4 +33,11 @@ def test_what_cannot_be_wrong_there_is_not_asked_for(defect, setup):
     ],
 )
 def test_what_can_be_wrong_there_is_asked_for(defect, setup):
-    assert BadReply(at=AT, defect=defect).unsupported(setup, None) is None
+    assert BadReply(at=AT, defect=defect).unsupported(setup, PROMISING) is None
+
+
+@pytest.mark.parametrize(("defect", "asked"), [("shape", 0), ("dtype", 0), ("unpicklable", 1)])
+def test_who_promises_no_form_of_observations_cannot_break_it(defect, asked):
+    setup = {"transport": "process", "payload": "nested"}
+    reason = BadReply(at=AT, defect=defect).unsupported(setup, PoolCapabilities())
+    assert (reason is None) == bool(asked)

@@ -19,6 +19,7 @@ EVERYTHING = PoolCapabilities(
     setup={name: frozenset(words) for name, words in choices(PoolSetup).items()},
     channels={"process": _ENDS, "thread": _ENDS},
     transfers={each: frozenset({"commands", "results"}) for each in ("process", "thread")},
+    promises_forms=True,
 )
 BARE = replace(EVERYTHING, setup={})
 SLOTS = replace(EVERYTHING, setup={"exchange": frozenset({"slots"})})
