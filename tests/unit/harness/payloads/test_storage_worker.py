@@ -103,7 +103,7 @@ def test_what_was_prepared_is_written_once_it_may_go(end, memory):
     end.send(Go())
     (began, ended), (after, _) = end.recv().spans
     assert began <= ended <= after
-    told = [[e["number"] for e in read(b, "plain", 5)] for b in memory.batches]
+    told = [[e["number"] for e in read(b, "plain", 5, SETUP.dims)] for b in memory.batches]
     assert told == [[4, 4, 5, 5], [6, 6, 7, 7]]
 
 
