@@ -52,7 +52,7 @@ BOUNDS: Mapping[str, Bound] = {
     **dict.fromkeys(("horizon", "capacity", "width", "slice_len", "ahead_size"), _COUNT),
     **dict.fromkeys(("times", "frames", "rows", "batches", "size", "sends"), _COUNT),
     **dict.fromkeys(("version", "versions", "versions_from", "numel"), Bound(1, WORD_MAX)),
-    **dict.fromkeys(("value", "level", "spare"), _NATURAL),
+    **dict.fromkeys(("value", "level", "spare", "meets"), _NATURAL),
     "prefetch": Bound(0, WORKERS_MAX),
     "code": Bound(0, 255),
 }

@@ -76,18 +76,12 @@ def _imported(adapter: str) -> Backend:
         importlib.import_module(component.payload)
     for module in backend.preload:
         importlib.import_module(module)
-    for target in _targets(backend):
+    for hook in backend.hooks:
         try:
-            resolve(target)
+            resolve(hook.target)
         except ImportError as error:
-            raise ImportError(f"{adapter} hooks {target}: {error}") from error
+            raise ImportError(f"{adapter} hooks {hook.target}: {error}") from error
     return backend
-
-
-def _targets(backend: Backend) -> list[str]:
-    """The functions of its own that it says faults can strike."""
-    holds = {} if backend.storage is None else backend.storage.holds
-    return [hook.target for hook in backend.hooks] + [hold.target for hold in holds.values()]
 
 
 def _components(backend: Backend) -> list[Component]:
