@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.checkers._shared import ended_ns
@@ -11,15 +11,24 @@ from harness.model.history import History, Operation
 
 FIRST_VERSION = 1  # the policy factory's own
 SENDS = frozenset({"send", "send_async"})
+SENDING = SENDS | {"race"}
 
 
 def sends_of(history: History, model: str = "policy") -> list[Operation]:
-    """All sends of a model, in the order of their invocation."""
+    """All sends of a model, in the order of their invocation; each of a race is one, as long as the race."""
     return [
-        op
+        send
         for op in history.operations
-        if op.op in SENDS and op.arguments.get("model", "policy") == model
+        if op.op in SENDING and op.arguments.get("model", "policy") == model
+        for send in (_raced(op) if op.op == "race" else (op,))
     ]
+
+
+def _raced(race: Operation) -> Iterator[Operation]:
+    first, count = int(race.arguments["versions_from"]), int(race.arguments["sends"])
+    for version in range(first, first + count):
+        data = {**race.invoked.data, "version": version}
+        yield replace(race, invoked=replace(race.invoked, data=data))
 
 
 def forwards_of(history: History) -> list[Operation]:

@@ -61,6 +61,8 @@ def _restarted(history: History, op: Operation) -> Iterator[Finding]:
         return
     mine = [s for s in sends_of(history) if not is_defective(s) and targets(s, worker)]
     begun = [s for s in mine if s.invoked.ts_ns <= op.invoked.ts_ns]
+    if begun and begun[-1].op == "race" and begun[-1].status != "ok":
+        return  # nobody knows how far it had come
     later = {version_of(s) for s in mine if s.invoked.ts_ns > op.invoked.ts_ns}
     current = version_of(begun[-1]) if begun else FIRST_VERSION
     first = next((a for a in acted(history) if a.worker == worker and a.began_ns >= since), None)

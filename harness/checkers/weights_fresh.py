@@ -8,7 +8,7 @@ from functools import partial
 from harness.checkers._shared import WEIGHTS, AnswerChecker, finding_on, named
 from harness.checkers._versions import (
     FIRST_VERSION,
-    SENDS,
+    SENDING,
     Acted,
     acted,
     invoked_before_end,
@@ -121,4 +121,4 @@ class _FreshChecker(AnswerChecker):
         return super().applies(history) and "forward" in history.verbs
 
 
-CHECKER = _FreshChecker(name=NAME, components=WEIGHTS, check=check, verbs=SENDS)
+CHECKER = _FreshChecker(name=NAME, components=WEIGHTS, check=check, verbs=SENDING)

@@ -46,7 +46,7 @@ def _unsent(
     contract = Contract.EQUIVALENCE
     if source is None:
         text += ", which nothing had been filled with"
-    elif source.op == "send":
+    elif source.op != "mutate":
         text += f", which only the defective {named(source)} carried"
     else:
         text += f", which was never sent: {named(source)} filled the trainer's own parameters"

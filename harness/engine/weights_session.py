@@ -71,7 +71,7 @@ class WeightsSession(Session):
             case verbs.SetUp():
                 return {"versions": list(verb.versions)}
             case verbs.Race():
-                return {"sends": verb.sends}
+                return {"sends": verb.sends, "versions_from": verb.versions_from}
             case _:
                 return {}
 

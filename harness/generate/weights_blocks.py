@@ -130,8 +130,7 @@ def _mutations(_: DrawFn, __: Workers) -> Steps:
 
 
 def _races(draw: DrawFn, _: Workers) -> Steps:
-    # Checkers know of the versions of sends alone, so that one follows.
-    return (Race(sends=draw(st.integers(1, 5))), Send(version=LEFT), Forward())
+    return (Race(sends=draw(st.integers(1, 5))), Forward())
 
 
 def _async_sends(draw: DrawFn, _: Workers) -> Steps:

@@ -102,3 +102,11 @@ def test_a_new_worker_may_act_on_what_was_sent_since():
     sent(recorder, 2)
     recorder.forward((2, 2, 2))
     assert found(recorder) == []
+
+
+def test_after_a_race_that_failed_nobody_knows_which_version_a_new_worker_gets():
+    recorder = Recorder("weights")
+    recorder.failing("race", sends=3, versions_from=2)
+    recorder.call("restart_worker", worker=0)
+    recorder.forward((3, 3, 3))
+    assert found(recorder) == []

@@ -162,3 +162,22 @@ def test_a_name_that_was_given_beside_a_send_tells_nothing():
     recorder.ok(early, rows=[row])
     acting(recorder, {"worker": 0, "first": 2, "label": 1})
     assert found(recorder) == []
+
+
+def test_after_a_race_its_last_version_is_in_force():
+    recorder = Recorder("weights")
+    recorder.call("race", sends=3, versions_from=2)
+    recorder.forward((4, 4, 4), (3, 3, 3))
+    history = recorder.history()
+    assert CHECKER.applies(history)
+    assert texts(CHECKER.check(history)) == [
+        "worker 1 acted on version 3 in forward (request 2), after race (request 0) of version 4 "
+        "had returned"
+    ]
+
+
+def test_of_a_race_that_failed_any_version_may_be_held():
+    recorder = Recorder("weights")
+    recorder.failing("race", sends=3, versions_from=2)
+    recorder.forward((4, 4, 4), (1, 1, 1))
+    assert texts(CHECKER.check(recorder.history())) == []

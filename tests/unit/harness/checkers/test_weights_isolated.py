@@ -87,3 +87,22 @@ def test_shared_memory_that_promises_to_isolate_is_held_to_that():
     promised = recorder.history(setup=shared, properties={"isolates": ["copy", "shared"]})
     (held,) = CHECKER.check(promised).findings
     assert (told.contract, held.contract) == (Contract.OPINION, Contract.DOCUMENTED)
+
+
+def test_the_versions_of_a_race_were_sent():
+    recorder = Recorder("weights")
+    recorder.call("race", sends=3, versions_from=4)
+    recorder.forward((6, 6, 6), (7, 7, 7))
+    assert texts(CHECKER.check(recorder.history())) == [
+        "worker 1 acted on version 7 in forward (request 2), which nothing had been filled with"
+    ]
+
+
+def test_a_defective_send_that_is_not_waited_for_is_told_as_a_send():
+    recorder = Recorder("weights")
+    recorder.call("send_async", version=2, how="fresh", defect="wrong_shape")
+    recorder.forward((2, 2, 2))
+    assert texts(CHECKER.check(recorder.history())) == [
+        "worker 0 acted on version 2 in forward (request 2), which only the defective send_async "
+        "(request 0) carried"
+    ]
