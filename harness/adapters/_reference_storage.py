@@ -19,7 +19,8 @@ from harness.ports.storage import (
 )
 from reference_impl.storage import SharedReplayBuffer, SharedStorage
 
-PATIENCE_S = 2.0  # below the deadlines of calls
+PATIENCE = 0.4  # of a call's deadline: a write waits for its slots, then for its commit
+DEADLINE_S = 5.0  # of a call, where nobody says
 CAPABILITIES = StorageCapabilities(
     verbs=OPTIONAL,
     setup=setup_words(),
@@ -45,6 +46,14 @@ def _get(buffer: Any, slots: Any) -> Any:
     return buffer.storage.get(slots)
 
 
+class ReferenceStorage(TensorDictStorage):
+    """A buffer whose waits fit the deadlines of calls."""
+
+    def allow(self, deadline_s: float) -> None:
+        """Calls end within this time; writers that start later do as well."""
+        self.buffer.storage.patience_s = PATIENCE * deadline_s
+
+
 def storage_port_of(
     make_storage: Callable[..., Any] = SharedStorage,
     make_buffer: Callable[..., Any] = SharedReplayBuffer,
@@ -53,12 +62,13 @@ def storage_port_of(
     """The port of the reference's storage, or of a variant that is made with the same arguments."""
 
     def make(setup: StorageSetup, path: str | None) -> TensorDictStorage:
-        storage = make_storage(setup.capacity, ndim=setup.dims, path=path, patience_s=PATIENCE_S)
+        patience_s = PATIENCE * DEADLINE_S
+        storage = make_storage(setup.capacity, ndim=setup.dims, path=path, patience_s=patience_s)
         buffer = make_buffer(
             storage=storage,
             sampler=sampler_of(setup),
             **ahead(setup),
         )
-        return TensorDictStorage(buffer, setup.dims, _slots, _get)
+        return ReferenceStorage(buffer, setup.dims, _slots, _get)
 
     return StoragePort(capabilities=capabilities, make=make, holds=HOLDS)

@@ -14,6 +14,7 @@ from harness.adapters._reference_ends import close_ends, transfer_ends
 from harness.adapters._schemes_set_up import held_after_set_up
 from harness.adapters.tensordict_weights import stamps
 from harness.ports.backend import own_bound
+from harness.ports.clock import Deadline
 from harness.ports.pool import START_METHODS, Channel, ChannelEnd, Close, End
 from harness.ports.weights import (
     Defect,
@@ -70,7 +71,6 @@ WEIGHTS_CAPABILITIES = WeightsCapabilities(
 )
 _CHANNELS = {"commands": "instructions", "results": "acks"}
 VALUE = "value_network"  # where a policy has it
-FORWARD_S = 3.5  # a send that has to be given up soon says nothing of how long a forward may take
 NOBODY = 99  # a worker that is not there
 
 SCHEMES: Schemes = {"copy": MultiProcessWeightSyncScheme, "shared": SharedMemWeightSyncScheme}
@@ -88,8 +88,8 @@ class SchemeWeights:
     ) -> None:
         self._make_scheme = functools.partial(schemes[setup.scheme], strategy=setup.strategy)
         self._factory = factory
-        self._bound_s = own_bound(deadline_s)
-        self._start_s = own_bound(setup.start_within_s)
+        self._bound_s = own_bound(deadline_s)  # of all sends, and of the end
+        self._call_s = self._bound_s  # of the next call
         self._apart = setup.transport == "process"
         self._policy = factory()
         self._scheme = self._make_scheme()
@@ -107,17 +107,22 @@ class SchemeWeights:
             scheme=self._scheme,
             others=self._others,
             start_method=setup.start_method if self._apart else "thread",
-            start_timeout=self._start_s,
+            start_timeout=own_bound(setup.start_within_s),
             shutdown_timeout=self._bound_s,
         )
+
+    def allow(self, deadline_s: float) -> None:
+        """The next call has so long."""
+        self._call_s = own_bound(deadline_s)
 
     def forward(self, workers: Sequence[int] | None = None) -> list[Stamp]:
         """One forward a worker, each with an observation that names the worker."""
         found: list[Stamp] = []
+        deadline = Deadline.after(self._call_s)
         for worker in range(self._workers.num_workers) if workers is None else workers:
             observation = torch.tensor([float(worker)])
             given = TensorDict({"observation": observation}, batch_size=[])
-            (result,) = self._workers.forward(given, worker_ids=worker, timeout=FORWARD_S)
+            (result,) = self._workers.forward(given, worker_ids=worker, timeout=deadline.left_s)
             result.set("label", torch.tensor([self._workers.versions[worker]]))
             more = {"value": "state_value"} if self._others else {}
             found += stamps(result, {"label": "label", **more})
@@ -143,11 +148,11 @@ class SchemeWeights:
         else:
             self._factory.fill(self._policy if model == "policy" else self._value_network, version)
         scheme = self._scheme if model == "policy" else self._others[VALUE]
-        scheme.send(weights, worker_ids=workers, timeout=self._bound_s)
+        scheme.send(weights, worker_ids=workers, timeout=self._call_s)
 
     def restart_worker(self, worker: int) -> None:
         """Replace a worker."""
-        self._workers.restart(worker, timeout=self._start_s)
+        self._workers.restart(worker, timeout=self._call_s)
 
     def send_async(self, version: int, *, defect: Defect | None) -> None:
         """Begin to send fresh weights."""
@@ -155,7 +160,7 @@ class SchemeWeights:
 
     def wait_async(self) -> None:
         """Wait for that."""
-        self._scheme.wait_async(timeout=self._bound_s)
+        self._scheme.wait_async(timeout=self._call_s)
 
     def set_up(self, versions: Sequence[int]) -> list[Stamp]:
         """In forked workers, whatever the others are."""
@@ -166,11 +171,11 @@ class SchemeWeights:
         weights = self._factory.weights(0, None)
         match what:
             case "unknown_worker":
-                self._scheme.send(weights, worker_ids=[NOBODY], timeout=self._bound_s)
+                self._scheme.send(weights, worker_ids=[NOBODY], timeout=self._call_s)
             case "worker_twice":
-                self._scheme.send(weights, worker_ids=[0, 0], timeout=self._bound_s)
+                self._scheme.send(weights, worker_ids=[0, 0], timeout=self._call_s)
             case "no_worker":
-                self._scheme.send(weights, worker_ids=[], timeout=self._bound_s)
+                self._scheme.send(weights, worker_ids=[], timeout=self._call_s)
             case "before_setup":
                 self._make_scheme().send(weights)
             case "before_connect":

@@ -15,7 +15,7 @@ from harness.engine.held import Held
 from harness.engine.loader import backend_of
 from harness.engine.session import Session
 from harness.engine.twin import Twin
-from harness.model.plain import from_plain, to_plain
+from harness.model.plain import to_plain
 from harness.payloads import forms
 from harness.payloads.env import CountingEnvFactory
 from harness.payloads.factories import shaped
@@ -45,7 +45,7 @@ class PoolSession(Session):
         found = backend_of(self.request.adapter).pool
         assert found is not None
         self._port = found
-        self._setup = from_plain(port.PoolSetup, self.request.setup)
+        self._setup = self.scaled_setup(port.PoolSetup)
         self._held = Held()
         self._twin: Twin | None = None
 

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from harness.engine import census, holdings
 from harness.engine.components import Component
@@ -22,7 +22,7 @@ from harness.engine.leaving import Leaving, Way
 from harness.engine.loader import backend_of
 from harness.engine.request import CellRequest, grace_s
 from harness.engine.stage import SessionStage
-from harness.model.plain import text_of
+from harness.model.plain import from_plain, text_of
 from harness.model.scenario import Heal, Phase
 from harness.payloads.interposer import MULTIPROCESSING, install
 from harness.payloads.link import Journal, Link
@@ -31,6 +31,7 @@ from harness.ports.clock import Deadline, pause
 from harness.ports.faults import Fault
 from harness.ports.leave import Leave
 
+SetupT = TypeVar("SetupT")
 TEXT_MAX = 4000  # characters of a message or traceback that are kept
 RELEASE_S = 5.0  # how long finalizers of what was closed, or never closed, may take
 SETTLE_S = 2.0  # how long what was closed may take to be gone
@@ -73,6 +74,18 @@ class Session:
     def perform(self, verb: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call the backend; returns what the journal should have of the result."""
         raise NotImplementedError
+
+    def scaled_setup(self, cls: type[SetupT]) -> SetupT:
+        """The row's setup as ports are handed it: whoever has bounds of its own must not be the hastier for load."""
+        plain = self.request.setup
+        start_s = plain["start_within_s"] * self.request.time_scale
+        return from_plain(cls, {**plain, "start_within_s": start_s})
+
+    def allow(self, made: object, within_s: float) -> None:
+        """Tell what a port made, if it wants to know, how long its calls may take."""
+        told = getattr(made, "allow", None)
+        if told is not None:
+            told(within_s * self.request.time_scale)
 
     def subject(self) -> object:
         """The backend's object."""

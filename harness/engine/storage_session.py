@@ -14,7 +14,6 @@ from harness.engine import census, storage_race, storage_workers, temporary
 from harness.engine.loader import backend_of
 from harness.engine.session import Session
 from harness.engine.storage_workers import Worker, WriterGone
-from harness.model.plain import from_plain
 from harness.payloads import stamps
 from harness.payloads.points import problems
 from harness.payloads.storage_worker import Draw, Write, Writer
@@ -54,7 +53,12 @@ class StorageSession(Session):
     def open(self) -> None:
         """Build the storage, then start its writers."""
         self._workers: list[Worker] = []
-        self._setup = from_plain(port.StorageSetup, self.request.setup)
+        self._setup = self.scaled_setup(port.StorageSetup)
+        waiting = [verb.within_s for verb in self.request.verbs() if _waits(verb)]
+        self._within_s = min(waiting, default=5.0)
+        found = backend_of(self.request.adapter).storage
+        assert found is not None
+        self._port = found
         self._next = [1] * self._setup.num_workers
         self._sampled: Any = None
         if self._setup.medium == "disk":
@@ -137,8 +141,12 @@ class StorageSession(Session):
     # Building.
 
     def _build(self) -> None:
-        self._storage = self._port.make(self._setup, self._directory)
+        self._make()
         self._start()
+
+    def _make(self) -> None:
+        self._storage = self._port.make(self._setup, self._directory)
+        self.allow(self._storage, self._within_s)
 
     def _start(self) -> None:
         count = range(self._setup.num_workers)
@@ -196,7 +204,7 @@ class StorageSession(Session):
         if self._setup.medium == "disk":
             shutil.rmtree(str(self._directory), ignore_errors=True)
             self._directory = self._new_directory()
-        self._storage = self._port.make(self._setup, self._directory)
+        self._make()
         self._storage.load(str(Path(str(self._kept)) / "kept"))
         self._start()
 
@@ -291,3 +299,8 @@ class StorageSession(Session):
         for i, row in enumerate(rows):
             row["slot"] = [int(found.slots[i // width]), i % width]
         return {"length": int(found.length), "shape": shape, "rows": rows}
+
+
+def _waits(verb: Any) -> bool:
+    """Whether a call may wait for other writers: one that returns while its own is held does not."""
+    return verb.do != "shutdown" and getattr(verb, "until", "stored") == "stored"

@@ -7,7 +7,6 @@ from typing import Any
 from harness.engine.aside import repeated_beside
 from harness.engine.loader import backend_of
 from harness.engine.session import Session
-from harness.model.plain import from_plain
 from harness.ports import weights as port
 from harness.ports import weights_verbs as verbs
 
@@ -29,7 +28,7 @@ class WeightsSession(Session):
         """Build workers over probe policies."""
         from harness.payloads.policy import VersionedPolicyFactory
 
-        setup = from_plain(port.WeightsSetup, self.request.setup)
+        setup = self.scaled_setup(port.WeightsSetup)
         found = backend_of(self.request.adapter).weights
         assert found is not None
         bounded = [verb.within_s for verb in self.request.verbs() if verb.do in BOUNDED]
@@ -77,6 +76,7 @@ class WeightsSession(Session):
 
     def perform(self, verb: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call the trainer's side."""
+        self.allow(self._sync, verb.within_s)
         match verb:
             case verbs.Forward() | verbs.SetUp():
                 return {"rows": [_row(stamp) for stamp in self._stamps(verb)]}

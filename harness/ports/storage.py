@@ -253,7 +253,11 @@ class Sampled:
 
 
 class ReplayStorage(Protocol):
-    """A storage as one process has it; writers inherit it, or get it among their arguments."""
+    """A storage as one process has it; writers inherit it, or get it among their arguments.
+
+    One with bounds of its own may have `allow(deadline_s)`: it is told, before there are writers, within how many
+    seconds those calls have to end that wait for others.
+    """
 
     def extend(self, columns: Columns) -> None:
         """Append rows; returns when they can be read."""

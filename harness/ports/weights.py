@@ -109,7 +109,11 @@ class PolicyFactory(Protocol):
 
 
 class WeightSync(Protocol):
-    """A trainer with its workers."""
+    """A trainer with its workers.
+
+    One with bounds of its own may have `allow(deadline_s)`: it is told, before each call, within how many seconds
+    that has to end.
+    """
 
     def forward(self, workers: Sequence[int] | None = None) -> list[Stamp]:
         """One forward a worker; of some of them: `forward_some`."""

@@ -49,7 +49,7 @@ class SharedRing:
 
     def __init__(self, place: Place, patience_s: float, clock: Clock = MONOTONIC) -> None:
         self._place = place
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self._clock = clock
         self._look_at = 0.0
         self._settled: tuple[Layout, Columns] | None = None
@@ -60,7 +60,7 @@ class SharedRing:
         self._begin()
 
     def __reduce__(self) -> tuple[Callable[..., SharedRing], tuple[Any, ...]]:
-        return SharedRing, (self._place, self._patience_s, self._clock)
+        return SharedRing, (self._place, self.patience_s, self._clock)
 
     @property
     def layout(self) -> Layout | None:
@@ -81,7 +81,7 @@ class SharedRing:
 
     def deadline(self) -> Deadline:
         """Return when what begins now has to have ended."""
-        return Deadline.after(self._patience_s, self._clock)
+        return Deadline.after(self.patience_s, self._clock)
 
     def settle(self, layout: Layout, deadline: Deadline | None = None) -> None:
         """Say what rows look like, unless somebody has: then nothing changes.

@@ -43,7 +43,7 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
             waits a second more, at most, for the lock that its commit needs, rather than lose them.
 
     Attributes:
-        patience_s: as given.
+        patience_s: as given; one that is set later holds here, and in copies that are made from then on.
     """
 
     # torchrl's collectors ask whether workers may be the first to write: then they make no row up.
@@ -60,7 +60,6 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
         if max_size < 1 or ndim < 1:
             raise ValueError(f"max_size and ndim must be positive, got {max_size} and {ndim}")
         self.ndim = ndim
-        self.patience_s = patience_s
         # `compilable`: the base class makes no locks of multiprocessing, which dead holders keep.
         super().__init__(max_size, compilable=True)
         del self._mutation_revision_value, self._last_cursor_index_value
@@ -72,6 +71,15 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_rng": None}
+
+    @property
+    def patience_s(self) -> float:
+        """The bound of each thing that a call waits for, in s."""
+        return self.shared.patience_s
+
+    @patience_s.setter
+    def patience_s(self, patience_s: float) -> None:
+        self.shared.patience_s = patience_s
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -185,6 +185,16 @@ def test_a_row_that_is_being_written_is_waited_for_within_the_bound():
     assert len(storage) == 4
 
 
+def test_a_bound_that_is_set_later_holds_there_and_in_copies():
+    storage = filled(4, 4, patience_s=60.0)
+    storage.shared.claim(1)
+    storage.patience_s = 0.05
+    _, arguments = storage.shared.__reduce__()
+    assert 0.05 in arguments
+    with pytest.raises(RingBusy):
+        storage.get(0)
+
+
 def test_writing_over_a_claim_in_flight_fails_within_the_bound_and_names_its_process():
     storage = filled(4, 4, patience_s=0.05)
     storage.shared.claim(1)
