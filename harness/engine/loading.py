@@ -14,7 +14,7 @@ from typing import Annotated, Any, Union
 
 from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError
 
-from harness.engine import pitfalls
+from harness.engine import limits, pitfalls
 from harness.engine.components import COMPONENTS, Component
 from harness.engine.places import is_scenario
 from harness.engine.sense import check
@@ -89,6 +89,7 @@ def parse(plain: Mapping[str, Any], where: object) -> Scenario[Any, Any]:
     scenario = _with_ids(scenario)
     check(scenario, plain["setup"], component, where)
     pitfalls.check(scenario, where)
+    limits.check(scenario, where)
     return scenario
 
 

@@ -22,6 +22,21 @@ FIELDS = ("head", "env_index", "incarnation", "episode", "step", "action", "chec
 WIDTH = len(FIELDS)
 NO_ACTION = -1
 CHECKSUM_MODULUS = 65_521  # the largest prime below 2**16: exact in float32
+EXACT_MAX = 2**24  # up to which float32 holds every whole number
+# Of a record that is packed into one number, from the least to the most significant: name in `encode`, bits, and
+# what keeps it from being negative.
+PACKED = (
+    ("action", 12, 1),
+    ("step", 8, 0),
+    ("episode", 8, 0),
+    ("env_index", 5, 0),
+    ("incarnation", 22, 0),
+)
+
+
+def packed_max(name: str) -> int:
+    """The largest value of a field that a packed record holds."""
+    return next((1 << bits) - 1 - offset for each, bits, offset in PACKED if each == name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +93,8 @@ def decode(entries: Sequence[float]) -> Observation:
     return Observation(**dict(zip(FIELDS, map(round, entries), strict=True)))
 
 
-LEVEL_UNIT = 1024  # more than any step of an episode
+LEVEL_UNIT = 1024  # more than any reward at level 0
+LEVEL_MAX = EXACT_MAX // 8 // LEVEL_UNIT - 1  # rewards come in eighths
 
 
 def reward(env_index: int, step: int, level: int = 0) -> float:

@@ -21,14 +21,6 @@ Array = npt.NDArray[Any]
 Tree = Union[Array, Mapping[str, "Tree"]]  # noqa: UP007 - it names itself, which a bare `|` cannot do here
 Form = Union["Leaf", Mapping[str, "Form"]]
 
-# From the least to the most significant: name in `probe.encode`, bits, and what keeps it from being negative.
-_PACKED = (
-    ("action", 12, 1),
-    ("step", 8, 0),
-    ("episode", 8, 0),
-    ("env_index", 5, 0),
-    ("incarnation", 22, 0),
-)
 _CHECK_MODULUS = 251  # the largest prime below 2**8: with what is above it fills 63 bits
 
 
@@ -73,7 +65,15 @@ class Vector:
         return (probe.WIDTH + self.padding + len(self.specials),)
 
     def write(self, record: Sequence[int]) -> Array:
-        """Record, stamps, specials."""
+        """Record, stamps, specials.
+
+        Raises:
+            ValueError: there were so many episodes that float32 does not tell one from the next.
+        """
+        if record[0] > probe.EXACT_MAX:
+            raise ValueError(
+                f"a record holds a stamp of at most {probe.EXACT_MAX}, got {record[0]}"
+            )
         return np.array([*record, *[record[0]] * self.padding, *self.specials], dtype=np.float32)
 
     def read(self, array: Array) -> list[float]:
@@ -93,22 +93,35 @@ class Scalar:
     dtype: str = "int64"
 
     def write(self, record: Sequence[int]) -> Array:
-        """Each field in its bits, with a check above them."""
+        """Each field in its bits, with a check above them.
+
+        Whoever tries an env out may give it any action: a negative one, which is nobody's request, is shown as the
+        largest there is.
+
+        Raises:
+            ValueError: a field does not fit into its bits.
+        """
         fields = dict(zip(probe.FIELDS, record, strict=True))
+        if fields["action"] < probe.NO_ACTION:
+            fields["action"] = probe.packed_max("action")
         total, low = 0, 0
-        for name, bits, offset in _PACKED:
-            total |= ((fields[name] + offset) & ((1 << bits) - 1)) << low
+        for name, bits, offset in probe.PACKED:
+            value = fields[name] + offset
+            if value >> bits:
+                most = probe.packed_max(name)
+                raise ValueError(f"a packed record holds {name} up to {most}, got {fields[name]}")
+            total |= value << low
             low += bits
         return np.array(total | (total % _CHECK_MODULUS) << low, dtype=np.int64)
 
     def read(self, array: Array) -> list[float]:
         """Unpack it."""
         whole, fields = int(array), {}
-        low = sum(bits for _, bits, _ in _PACKED)
+        low = sum(bits for _, bits, _ in probe.PACKED)
         total = whole & ((1 << low) - 1)
         if whole < 0 or whole >> low != total % _CHECK_MODULUS:
             raise ValueError(f"{whole} is no packed record: its check does not fit")
-        for name, bits, offset in _PACKED:
+        for name, bits, offset in probe.PACKED:
             fields[name] = (total & ((1 << bits) - 1)) - offset
             total >>= bits
         return [float(entry) for entry in probe.encode(**fields)]

@@ -116,3 +116,32 @@ def test_a_number_is_exact_to_its_last_bit():
 
 def test_envs_that_differ_have_different_shapes():
     assert [len(forms.write(forms.form_of("differing", i), record())) for i in (0, 2)] == [8, 10]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"action": 4095}, "action up to 4094, got 4095"),
+        ({"step": 256}, "step up to 255, got 256"),
+    ],
+)
+def test_what_does_not_fit_into_a_packed_record_is_not_written(fields, text):
+    for payload in ("scalar", "nested"):
+        with pytest.raises(ValueError, match=text):
+            written(payload, **fields)
+
+
+def test_a_negative_action_is_packed_as_nobodys():
+    assert probe.decode(read("scalar", written("scalar", action=-2))).action == 4094
+
+
+def test_the_largest_fields_are_packed_and_read_back():
+    largest = {name: probe.packed_max(name) for name, *_ in probe.PACKED}
+    form, entries = forms.form_of("scalar", 0), probe.encode(**largest)
+    assert forms.read(form, forms.write(form, entries)) == list(entries)
+
+
+def test_a_stamp_that_a_float_does_not_hold_is_not_written():
+    entries = probe.encode(env_index=0, incarnation=1, episode=16_778, step=0, action=7)
+    with pytest.raises(ValueError, match="a stamp of at most 16777216, got 16778000"):
+        forms.write(forms.form_of("plain", 0), entries)
