@@ -1,8 +1,11 @@
-"""`no_torn_forward`: one forward sees one weights version, in every tensor and buffer."""
+"""`no_torn_forward`: one forward of each worker sees one weights version, in every tensor and buffer."""
 
 from __future__ import annotations
 
-from harness.checkers._shared import WEIGHTS, AnswerChecker, named
+from collections.abc import Iterator
+
+from harness.checkers._shared import WEIGHTS, AnswerChecker, finding_on, named
+from harness.checkers._versions import forwards_of
 from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 
@@ -13,12 +16,13 @@ VERBS = frozenset({"forward", "race"})
 def check(history: History) -> Judgement:
     """Compare, in each row, the versions at both ends of the parameter and in the buffer.
 
-    A race tells how many forwards there were, and the first few torn ones.
+    A race tells how many forwards there were, and the first few torn ones. A worker that a forward has no row
+    of may have read anything.
     """
     acting = [op for op in history.operations if op.op in VERBS]
     rows = [(op, row) for op in acting for row in op.rows]
     judged = sum(int(op.result.get("forwards", len(op.rows))) for op in acting)
-    findings = tuple(
+    torn = tuple(
         Finding(
             checker=NAME,
             text=f"{named(op)} of worker {row['worker']} read version {row['first']} at the start "
@@ -29,7 +33,16 @@ def check(history: History) -> Judgement:
         for op, row in rows
         if not row["first"] == row["last"] == row["buffer"]
     )
-    return Judgement(findings=findings, judged=judged)
+    silent = tuple(found for op in forwards_of(history) for found in _silent(history, op))
+    return Judgement(findings=(*silent, *torn), judged=judged)
+
+
+def _silent(history: History, forward: Operation) -> Iterator[Finding]:
+    asked = forward.arguments.get("workers")
+    workers = range(int(history.setup.get("num_workers", 0))) if asked is None else asked
+    missing = sorted(set(workers) - {int(row["worker"]) for row in forward.rows})
+    if missing:
+        yield finding_on(NAME, f"{named(forward)} has no row of workers {missing}", forward)
 
 
 def _share(operation: Operation) -> str:

@@ -33,7 +33,10 @@ def _restarted(history: History, move: Restart) -> list[Finding]:
     seen = None if move.row is None else move.row.observation
     if seen is None:
         if _observed_resets(history, move.operation, move.env):
-            return []
+            text = (
+                f"{named(move.operation)} has no row of env {move.env}, which it was asked to reset"
+            )
+            return [] if move.row is not None else [_finding(text, move.operation)]
         text = f"env {move.env} was asked to reset by {named(move.operation)}, and did not"
         return [_finding(text, move.operation)]
     if seen.step == 0 and not (

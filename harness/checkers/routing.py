@@ -93,6 +93,8 @@ class _Router:
                 yield _finding(
                     f"no row of {named(operation)} answers for envs {missing}", operation
                 )
+        if operation.op == "rollout" and (text := self._too_few(operation, rows)) is not None:
+            yield _finding(text, operation)
         if operation.op == "recv":
             wanted = min(int(operation.arguments.get("min_get") or 0), self._requests.due())
             if len(rows) < wanted:
@@ -103,6 +105,16 @@ class _Router:
             wrong = self._wrong(operation, row)
             if wrong:
                 yield _finding(f"row of env {row.env} in {named(operation)}: {wrong}", operation)
+
+    def _too_few(self, operation: Operation, rows: list[Row]) -> str | None:
+        """What a rollout lacks; it may have more than was asked for, as its envs step together."""
+        frames, envs = int(operation.arguments["frames"]), int(self._history.setup["num_envs"])
+        if len(rows) < frames:
+            return f"{named(operation)} returned {len(rows)} frames, and had to get {frames}"
+        silent = sorted(set(range(envs)) - {row.env for row in rows})
+        if silent and frames >= envs:
+            return f"no frame of {named(operation)} is of envs {silent}"
+        return None
 
     def _wrong(self, operation: Operation, row: Row) -> str | None:
         if operation.op == "rollout":

@@ -79,7 +79,7 @@ def check(
 def _check_order(scenario: Scenario[Any, Any], where: object) -> None:
     """Steps that need others before them, or beside them."""
     envs = min(getattr(setup, "num_envs", 0) for setup in _setups(scenario))
-    is_open, sent = False, 0
+    is_open, sent, frames = False, 0, None
     for i, step in enumerate(scenario.steps):
         match getattr(step, "do", None):
             case "open_beside" if is_open:
@@ -89,6 +89,11 @@ def _check_order(scenario: Scenario[Any, Any], where: object) -> None:
                 raise UsageError(where, f"steps[{i}].do", problem)
             case "open_beside" | "close_beside":
                 is_open = not is_open
+            case "rollout" if frames not in (None, step.frames):
+                problem = f"a collector is built for one size of batch, {frames}, got {step.frames}"
+                raise UsageError(where, f"steps[{i}].frames", problem)
+            case "rollout":
+                frames = step.frames
             case "send":
                 sent += envs * getattr(step, "times", 1)
             case "recv" if step.min_get is not None and not step.refusable:

@@ -56,9 +56,6 @@ class StorageSession(Session):
         self._setup = self.scaled_setup(port.StorageSetup)
         waiting = [verb.within_s for verb in self.request.verbs() if _waits(verb)]
         self._within_s = min(waiting, default=5.0)
-        found = backend_of(self.request.adapter).storage
-        assert found is not None
-        self._port = found
         self._next = [1] * self._setup.num_workers
         self._sampled: Any = None
         if self._setup.medium == "disk":

@@ -9,6 +9,7 @@ from harness.planted import resources_catalogue
 from harness.planted.catalogue_declared import DECLARED
 from harness.planted.catalogue_gymnasium import GYMNASIUM
 from harness.planted.catalogue_loans import LOANS
+from harness.planted.catalogue_missing import MISSING
 from harness.planted.catalogue_neighbours import NEIGHBOURS
 from harness.planted.catalogue_params import PARAMS
 from harness.planted.catalogue_payloads import PAYLOADS
@@ -303,6 +304,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
     *STORAGE,
     *SAMPLES,
     *DECLARED,
+    *MISSING,
 )
 PLANTED: tuple[PlantedBug, ...] = (
     *(replace(bug, rows=bug.rows | ALSO_SHOWN.get(bug.name, frozenset())) for bug in _PLAIN),

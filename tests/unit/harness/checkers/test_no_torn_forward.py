@@ -44,3 +44,19 @@ def test_all_forwards_of_a_race_are_judged_and_a_torn_one_tells_how_many_there_w
     assert judgement.judged == 40
     (finding,) = judgement.findings
     assert finding.text.endswith("and 3 in the buffer: one of 2 torn forwards of 40")
+
+
+def test_a_worker_that_a_forward_has_no_row_of_is_found():
+    recorder = Recorder("weights")
+    recorder.forward((1, 1, 1), (1, 1, 1))
+    recorder.forward((1, 1, 1))
+    (finding,) = CHECKER.check(recorder.history(setup={"num_workers": 2})).findings
+    assert finding.text == "forward (request 2) has no row of workers [1]"
+    assert (finding.contract, finding.events) == (Contract.EQUIVALENCE, (2, 3))
+
+
+def test_a_forward_of_some_workers_owes_rows_of_those():
+    recorder = Recorder("weights")
+    row = {"worker": 1, "first": 1, "last": 1, "buffer": 1}
+    recorder.ok(recorder.invoke("forward", workers=[1]), rows=[row])
+    assert CHECKER.check(recorder.history(setup={"num_workers": 2})).findings == ()

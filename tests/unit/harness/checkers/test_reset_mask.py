@@ -121,10 +121,19 @@ def test_a_masked_env_that_does_not_restart_is_found():
     ]
 
 
-def test_a_masked_env_without_a_row_counts_by_its_own_counters():
+def test_a_masked_env_that_restarts_and_has_no_row_is_found():
     pool = stepped()
     pool.reset_where([True, False])
     history = spoilt(pool.history(), "reset_where", 0, lambda rows: rows.clear())
+    assert texts(CHECKER.check(history)) == [
+        f"{LEFT_OUT} has no row of env 0, which it was asked to reset"
+    ]
+
+
+def test_a_masked_env_whose_row_cannot_be_read_counts_by_its_own_counters():
+    pool = stepped()
+    pool.reset_where([True, False])
+    history = spoilt(pool.history(), "reset_where", 0, lambda rows: rows[0].update(obs="torn"))
     assert texts(CHECKER.check(history)) == []
 
 

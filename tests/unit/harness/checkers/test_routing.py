@@ -347,3 +347,30 @@ def test_a_step_that_was_cut_off_answers_nobody_where_workers_are_replaced(resta
     row.update(obs=pool.envs[1].reset(), final=before, reward=0.0, truncated=True, action=None)
     history = pool.recorder.history(setup={"on_worker_failure": restarts})
     assert len(texts(CHECKER.check(history))) == found
+
+
+def test_a_rollout_of_fewer_frames_than_were_asked_for_is_found():
+    pool = HonestPool()
+    pool.rollout(3)
+    history = with_event(pool.history(), 0, data={**pool.recorder.events[0].data, "frames": 7})
+    assert texts(CHECKER.check(history)) == [
+        "rollout (request 0) returned 6 frames, and had to get 7"
+    ]
+
+
+def test_a_rollout_without_a_frame_of_an_env_is_found():
+    pool = HonestPool()
+    pool.rollout(3)
+
+    def silence(rows) -> None:
+        rows[:] = [row for row in rows if row["env"] == 0]
+
+    history = spoilt(pool.history(), "rollout", 0, silence)
+    assert texts(CHECKER.check(history)) == ["no frame of rollout (request 0) is of envs [1]"]
+
+
+def test_a_rollout_may_have_more_frames_than_were_asked_for():
+    pool = HonestPool()
+    pool.rollout(3)
+    history = with_event(pool.history(), 0, data={**pool.recorder.events[0].data, "frames": 5})
+    assert texts(CHECKER.check(history)) == []

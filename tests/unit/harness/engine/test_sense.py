@@ -42,6 +42,11 @@ NONSENSE = {
         '[[steps]]\ndo = "send"\n[[steps]]\ndo = "recv"\nmin_get = 10',
         "steps[2].min_get: from 1 to what was sent before, 2, got 10",
     ),
+    "rollouts of several sizes": (
+        "",
+        '[[steps]]\ndo = "rollout"\nframes = 4\n[[steps]]\ndo = "rollout"\nframes = 6',
+        "steps[2].frames: a collector is built for one size of batch, 4, got 6",
+    ),
     "a kill of nobody": (
         "",
         '[[steps]]\nfault = "kill"\nworker = 9',
