@@ -32,7 +32,7 @@ def check(history: History) -> Judgement:
     calls = [op for op in told if op.op not in ENDING_VERBS]
     findings = [_failed(op, "close is clean") for op in endings if op.status != "ok"]
     options = [_against(Expected(outcome), history, calls) for outcome in history.expect]
-    nearest: list[Finding] = min(options, key=len, default=[])
+    nearest: list[Finding] = min(options, key=len)
     return Judgement(findings=(*findings, *nearest), judged=len(completed))
 
 

@@ -62,6 +62,8 @@ def check(
         UsageError: something in it makes no sense.
     """
     _check_matrix(scenario, component, where)
+    if not scenario.expect.outcomes:
+        raise UsageError(where, "expect.outcome", "one outcome at least, got []")
     for key in scenario.matrix:
         if key in setup:
             problem = f"is in [setup] too, where it is {shown(setup[key])}: say it once"

@@ -31,6 +31,11 @@ NONSENSE = {
         '[[steps]]\ndo = "open_beside"\n' * 2,
         "steps[2].do: a second pool is open already",
     ),
+    "an expectation of nothing": (
+        "[expect]\noutcome = []",
+        "",
+        "expect.outcome: one outcome at least, got []",
+    ),
     "no envs": ("[setup]\nnum_envs = 0", "", "setup.num_envs: at least 1, got 0"),
     "no envs in a row": (
         "[matrix]\nnum_envs = [2, 0]",
