@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from harness.model.history import FaultRecord, History, Operation
+from harness.model.history import Event, FaultRecord, History, Kind, Operation
 from harness.model.verdict import Contract, Finding
 from harness.ports.checkers import Checker
 
@@ -69,6 +69,12 @@ def restarts(history: History) -> bool:
 def resets_in_step(history: History) -> bool:
     """Whether an env whose episode ended is reset within the step that ended it."""
     return bool(history.properties.get("autoreset", "same_step") == "same_step")
+
+
+def is_judged_draw(event: Event) -> bool:
+    """Whether an env of the pool that is judged has drawn a number; one of a pool beside it has another role."""
+    own = event.role.startswith("worker:")
+    return own and event.kind is Kind.OBSERVE and "draw" in event.data
 
 
 class AnswerChecker(Checker):

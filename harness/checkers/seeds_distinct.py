@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from harness.checkers._shared import POOL, AnswerChecker, named
-from harness.model.history import Event, History, Kind, Operation
+from harness.checkers._shared import (
+    BUILDING_VERBS,
+    POOL,
+    AnswerChecker,
+    is_judged_draw,
+    named,
+)
+from harness.model.history import Event, History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 
 NAME = "seeds_distinct"
+DRAWING = frozenset({"reset", "reset_where", "rollout", "compare"})
 
 
 @dataclass(slots=True, eq=False)
@@ -48,14 +55,18 @@ def check(history: History) -> Judgement:
 
 def _seedings(history: History) -> list[_Seeding]:
     """Those that succeeded; a gymnasium env draws within the seeding, others at the next reset."""
-    started = {op.invoked.seq: op for op in history.operations if op.op == "seed"}
+    started = {op.invoked.seq: op for op in history.operations}
     found: list[_Seeding] = []
+    last: _Seeding | None = None  # of the pool that there is
     for event in history.events:
-        if event.seq in started:
-            operation = started[event.seq]
-            found.append(_Seeding(operation=operation, base=int(operation.arguments["value"])))
-        elif found and event.kind is Kind.OBSERVE and "draw" in event.data:
-            found[-1].draws.setdefault(event.role, event)
+        operation = started.get(event.seq)
+        if operation is not None and operation.op == "seed":
+            last = _Seeding(operation=operation, base=int(operation.arguments["value"]))
+            found.append(last)
+        elif operation is not None and operation.op in BUILDING_VERBS:
+            last = None
+        elif last is not None and is_judged_draw(event):
+            last.draws.setdefault(event.role, event)
     return [seeding for seeding in found if seeding.operation.status == "ok"]
 
 
@@ -95,14 +106,18 @@ def _finding(text: str, *seedings: _Seeding) -> Finding:
 
 
 class _SeedChecker(AnswerChecker):
-    """Applies where some seeding succeeded; one that raised is `expected_outcome`'s."""
+    """Applies where some seeding succeeded, and its envs were reset; one that raised is `expected_outcome`'s."""
 
     __slots__ = ()
 
     def applies(self, history: History) -> bool:
-        """Whether the envs were seeded."""
-        seeded = any(op.op == "seed" and op.status == "ok" for op in history.operations)
-        return seeded and super().applies(history)
+        """Whether seeded envs had to draw."""
+        seeded = drew = False
+        for op in history.operations:
+            if op.op == "seed" or op.op in BUILDING_VERBS:
+                seeded = op.op == "seed" and op.status == "ok"
+            drew |= seeded and op.op in DRAWING
+        return drew and super().applies(history)
 
 
 CHECKER = _SeedChecker(name=NAME, components=POOL, check=check, verbs=frozenset({"seed"}))

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from harness.checkers._rows import Row, rows_of
-from harness.checkers._shared import POOL, AnswerChecker, envs_struck, named, restarts
+from harness.checkers._shared import (
+    BUILDING_VERBS,
+    POOL,
+    AnswerChecker,
+    envs_struck,
+    is_judged_draw,
+    named,
+    restarts,
+)
 from harness.model.history import Event, History, Kind, Operation
 from harness.model.verdict import Contract, Finding, Judgement
 
@@ -15,9 +24,9 @@ NAME = "worker_restarts"
 def check(history: History) -> Judgement:
     """Judge the rows of all envs, and what each of them draws over its lives."""
     rows = list(_rows(history))
-    draws = [e for e in history.of_kind(Kind.OBSERVE) if e.op == "reset" and "draw" in e.data]
-    findings = (*_surplus(history, rows), *_repeated(draws))
-    return Judgement(findings=findings, judged=len(rows) + len(draws))
+    draws = sum(map(is_judged_draw, history.events))
+    findings = (*_surplus(history, rows), *_repeated(history))
+    return Judgement(findings=findings, judged=len(rows) + draws)
 
 
 def _rows(history: History) -> Iterator[tuple[Operation, Row]]:
@@ -48,11 +57,24 @@ def _surplus(history: History, rows: list[tuple[Operation, Row]]) -> Iterator[Fi
             )
 
 
-def _repeated(draws: list[Event]) -> Iterator[Finding]:
-    first: dict[int, Event] = {}
-    for event in draws:
-        earlier = first.setdefault(int(event.data["draw"]), event)
-        if earlier is not event:
+def _repeated(history: History) -> Iterator[Finding]:
+    """Envs that were made anew and draw what was drawn before, without having been seeded again."""
+    begun = {op.invoked.seq: op.op for op in history.operations}
+    lives: Counter[str] = Counter()  # how often the env of each role was made
+    first: dict[int, tuple[tuple[str, int], Event]] = {}
+    for event in history.events:
+        verb = begun.get(event.seq)
+        if verb in BUILDING_VERBS:
+            lives.clear()
+        if verb == "seed" or verb in BUILDING_VERBS:
+            first.clear()
+        elif event.kind is Kind.OBSERVE and event.op == "construct":
+            lives[event.role] += 1
+        if not is_judged_draw(event):
+            continue
+        life = (event.role, lives[event.role])
+        before, earlier = first.setdefault(int(event.data["draw"]), (life, event))
+        if before != life and lives[event.role] > 1:
             yield Finding(
                 checker=NAME,
                 text=f"{event.role} draws what {earlier.role} drew before a restart: its seed repeats",

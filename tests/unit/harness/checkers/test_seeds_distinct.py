@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.checkers.seeds_distinct import CHECKER
+from harness.model.history import Kind
 from tests.unit.harness.checkers.histories import Recorder, texts
 
 
@@ -70,9 +71,40 @@ def test_what_is_drawn_without_a_seed_is_not_judged():
     assert CHECKER.check(recorder.history()).judged == 0
 
 
-def test_it_applies_where_a_seeding_succeeded():
+def test_it_applies_where_a_seeding_succeeded_and_envs_were_reset():
     recorder = Recorder()
     recorder.failing("seed", value=0)
+    recorder.call("reset")
     assert not CHECKER.applies(recorder.history())
     recorder.call("seed", value=0)
+    assert not CHECKER.applies(recorder.history())
+    recorder.call("reset")
     assert CHECKER.applies(recorder.history())
+
+
+def test_it_does_not_apply_where_the_pool_that_was_seeded_is_gone_before_its_reset():
+    recorder = Recorder()
+    recorder.call("seed", value=0)
+    recorder.call("replace")
+    recorder.call("reset")
+    assert not CHECKER.applies(recorder.history())
+
+
+def test_what_a_pool_beside_draws_is_not_judged():
+    recorder = Recorder()
+    recorder.call("seed", value=5)
+    recorder.write(Kind.OBSERVE, "reset", role="beside:0", draw=10)
+    recorder.observe(0, "reset", draw=10)
+    judgement = CHECKER.check(recorder.history())
+    assert (texts(judgement), judgement.judged) == ([], 1)
+
+
+def test_the_next_pool_is_not_seeded():
+    for building in ("replace", "rebuild", "build_anew"):
+        recorder = Recorder()
+        seeded(recorder, 5, 10, 11)
+        recorder.call("seed", value=5)
+        recorder.call(building)
+        recorder.observe(0, "reset", draw=99)
+        judgement = CHECKER.check(recorder.history())
+        assert (texts(judgement), judgement.judged) == ([], 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.checkers.worker_restarts import CHECKER
+from harness.model.history import Kind
 from tests.unit.harness.checkers.histories import HonestPool, texts
 
 SETUP = {"on_worker_failure": "restart"}
@@ -15,6 +16,7 @@ def lossy(cut: int = 1, draws: tuple[int, ...] = (1, 2, 3)):
     """Env 1 is lost once and says `cut` times that it was."""
     pool = HonestPool()
     for env, draw in enumerate(draws):
+        pool.recorder.observe(env % 2, "construct")
         pool.recorder.observe(env % 2, "reset", draw=draw)
     pool.reset()
     pool.recorder.fault("killed", "reached", worker=1)
@@ -42,6 +44,47 @@ def test_a_draw_that_comes_again_is_found():
     assert texts(CHECKER.check(lossy(draws=(1, 2, 1)))) == [
         "worker:0 draws what worker:0 drew before a restart: its seed repeats"
     ]
+
+
+def drawn(*steps: str | tuple[int, int]) -> list[str]:
+    """What is found where envs 0 and 1 are made, then draw, are made anew, or verbs are called."""
+    recorder = HonestPool().recorder
+    for step in ("construct", "made 0", "made 1", *steps):
+        if isinstance(step, tuple):
+            recorder.observe(step[0], "reset", draw=step[1])
+        elif step.startswith("made "):
+            recorder.observe(int(step.removeprefix("made ")), "construct")
+        else:
+            recorder.call(step)
+    return texts(CHECKER.check(recorder.history(setup=SETUP)))
+
+
+def test_an_env_that_is_seeded_again_may_draw_again_what_it_drew():
+    assert drawn("seed", (0, 7), "seed", (0, 7)) == []
+    assert drawn("seed", (0, 7), "made 0", "seed", (0, 7)) == []
+
+
+def test_an_env_that_lives_on_does_not_repeat_a_restart():
+    assert drawn((0, 7), (0, 7)) == []
+
+
+def test_envs_of_the_next_pool_may_draw_what_those_of_the_last_one_drew():
+    assert drawn("seed", (0, 7), "rebuild", "made 0", (0, 7)) == []
+
+
+def test_an_env_that_was_made_anew_and_draws_what_its_neighbour_drew_is_found():
+    assert drawn("seed", (0, 7), (1, 8), "made 1", (1, 7)) == [
+        "worker:1 draws what worker:0 drew before a restart: its seed repeats"
+    ]
+
+
+def test_what_a_pool_beside_draws_is_not_judged():
+    pool = HonestPool()
+    for role in ("worker:0", "beside:0"):
+        for op, data in (("construct", {}), ("construct", {}), ("reset", {"draw": 7})):
+            pool.recorder.write(Kind.OBSERVE, op, role=role, **data)
+    judgement = CHECKER.check(pool.recorder.history(setup=SETUP))
+    assert (texts(judgement), judgement.judged) == ([], 1)
 
 
 def test_a_history_without_rows_is_no_evidence():
