@@ -29,15 +29,18 @@ DEADLY = frozenset({"exit", "signal", "kill", "tear_transfer", "cut_channel"})
 FAULTS = frozenset({"raise", "bad_weights", "bad_reply"}) | BROKEN | DEADLY
 
 MISMATCH = re.compile(
-    r"shape|size|key|missing|unexpected|dtype|\btypes?\b|\bspecs?\b", re.IGNORECASE
+    r"shape|(?<!re)size|key(?!board)|missing|unexpected(?!ly)|dtype|\btypes?\b|\bspecs?\b",
+    re.IGNORECASE,
 )
 OPERATION = re.compile(
     r"step|reset|send|recv|receiv|forward|update|apply|load|construct|creat|start|rollout",
     re.IGNORECASE,
 )
+# Neither a share (1 of 2), nor a time or a size (1.0 s), nor an address (0x7f) is an index.
 WORKER = re.compile(
-    r"(?:worker|env|environment|process)(?:s|es)?(?:[\s_-]*(?:index|idx|id|rank))?"
-    r"[\s_\-#:=(\[]*(?P<indices>\d+(?:\s*(?:,|and)\s*\d+)*)",
+    r"(?:worker|env|environment|process)(?:s|es)?(?:[ _-]*(?:index|idx|id|rank))?"
+    r"[ _\-#:=(\[]*(?P<indices>\d+(?:\s*(?:,|and)\s*\d+)*)"
+    r"(?![\dx]|\.\d|\s*(?:of|/)\s*\d|\s*(?:%|(?:[mu]?s|secs?|seconds?|min|minutes?|[kMG]?i?B|bytes?)\b))",
     re.IGNORECASE,
 )
 KNOWN_TYPES = frozenset(
