@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.checkers._errors import UNHELPFUL
+from harness.checkers._errors import UNHELPFUL, markers_of, says_gone, statements
 from harness.checkers._shared import (
     ANY,
     ENDING_VERBS,
+    HOLDING_FAULTS,
     ended_ns,
     error_message,
     fault_windows,
@@ -82,16 +83,28 @@ def _unanswered_faults(history: History, calls: list[Operation]) -> list[Finding
         if any(op.completed is None for op in history.operations):
             continue
         later = [op for op in calls if (ended_ns(op) or 0) >= window[0]]
-        if later and not any(op.status == "fail" for op in later):
+        if later and not any(_answers(history, op, record) for op in later):
             findings.append(_unanswered(record, later))
     return findings
 
 
+def _answers(history: History, operation: Operation, record: FaultRecord) -> bool:
+    """Whether a call that failed may have done so for this fault, and not only because it was bound to."""
+    if operation.status != "fail":
+        return False
+    if timed_out_as_asked(history, operation):
+        return record.name in HOLDING_FAULTS
+    told = statements(operation)
+    of_fault = any(marker in told for marker in markers_of(history, record.id))
+    return of_fault or says_gone(history, told) or not operation.arguments.get("refusable")
+
+
 def _unanswered(record: FaultRecord, later: list[Operation]) -> Finding:
+    refused = " or were bound to fail" * any(op.status == "fail" for op in later)
     return Finding(
         checker=NAME,
         text=f"the call that {record.name} ({record.id}) hits raises, but all of the "
-        f"{len(later)} calls after it returned",
+        f"{len(later)} calls after it returned{refused}",
         contract=Contract.EQUIVALENCE,
         events=tuple(event for op in later for event in op.events),
     )

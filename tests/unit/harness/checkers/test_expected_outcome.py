@@ -243,3 +243,41 @@ def test_a_call_like_it_that_nobody_said_that_of_may_not():
     recorder = Recorder()
     recorder.failing("recv", "nothing was sent")
     assert len(found(recorder, "survives")) == 1
+
+
+def lost() -> Recorder:
+    """An item of env 0 is lost."""
+    recorder = Recorder()
+    recorder.fault("f1", "reached", marker="probe-failure-f1")
+    recorder.fault("f1", "effect")
+    recorder.call("step")
+    return recorder
+
+
+def test_a_call_that_is_refused_anyway_is_no_answer_to_a_fault():
+    recorder = lost()
+    recorder.failing("recv", "nothing was sent", refusable=True)
+    assert found(recorder, "fails-bounded", fault="drop_transfer") == [
+        "the call that drop_transfer (f1) hits raises, but all of the 2 calls after it returned or "
+        "were bound to fail"
+    ]
+
+
+@pytest.mark.parametrize("message", ["probe-failure-f1", "worker 0 died"])
+def test_a_refusal_that_tells_of_the_fault_is_an_answer(message):
+    recorder = lost()
+    recorder.failing("recv", message, refusable=True)
+    assert found(recorder, "fails-bounded", fault="drop_transfer") == []
+
+
+@pytest.mark.parametrize(("fault", "count"), [("drop_transfer", 1), ("stall", 0)])
+def test_a_receive_that_a_stall_was_to_make_late_answers_the_stall_only(fault, count):
+    recorder = Recorder()
+    recorder.fault("held", "reached")
+    recorder.fault("held", "effect")
+    recorder.fault("f1", "reached")
+    recorder.fault("f1", "effect")
+    recorder.fail(recorder.invoke("recv", timeout_s=0.5), "late", error="TimeoutError")
+    faults = [("stall", "held"), (fault, "f1")]
+    history = recorder.history(faults=faults, expect=("fails-bounded",))
+    assert len(CHECKER.check(history).findings) == count
