@@ -30,16 +30,25 @@ class _Run:
 
 def check(history: History) -> Judgement:
     """Compare, row by row from a reset on, what was changed with what was built so."""
-    runs = list(_runs(history))
+    # How an episode ends may go by its number, which a pool that was built starts anew.
+    by_turns = history.setup.get("ends") == "by_turns"
     findings: list[Finding] = []
     judged = 0
+    for changed, fresh in _comparable(history):
+        for env, trace in changed.by_env.items():
+            pairs = list(zip(trace, fresh.by_env.get(env, ()), strict=False))
+            judged += len(pairs)
+            both = (_compared(*each, by_turns=by_turns) for each in pairs)
+            findings += [found for found in both if found]
+    return Judgement(findings=tuple(findings), judged=judged)
+
+
+def _comparable(history: History) -> Iterator[tuple[_Run, _Run]]:
+    """What was changed, with each of what was built as it was changed to be."""
+    runs = list(_runs(history))
     for fresh in (run for run in runs if run.fresh):
         for changed in (run for run in runs if not run.fresh and run.level == fresh.level):
-            for env, trace in changed.by_env.items():
-                pairs = list(zip(trace, fresh.by_env.get(env, ()), strict=False))
-                judged += len(pairs)
-                findings += [found for ours, theirs in pairs if (found := _compared(ours, theirs))]
-    return Judgement(findings=tuple(findings), judged=judged)
+            yield changed, fresh
 
 
 def _runs(history: History) -> Iterator[_Run]:
@@ -64,17 +73,15 @@ def _runs(history: History) -> Iterator[_Run]:
                 run.by_env.setdefault(row.env, []).append((op, row))
 
 
-def _compared(ours: tuple[Operation, Row], theirs: tuple[Operation, Row]) -> Finding | None:
+def _compared(
+    ours: tuple[Operation, Row], theirs: tuple[Operation, Row], *, by_turns: bool
+) -> Finding | None:
     (here, mine), (there, other) = ours, theirs
+    ends = ("ended",) if by_turns else ("terminated", "truncated")
     unequal = [
-        f"{name} is {a}, not {b}"
-        for name, a, b in (
-            ("reward", mine.reward, other.reward),
-            ("terminated", mine.terminated, other.terminated),
-            ("truncated", mine.truncated, other.truncated),
-            ("normal", mine.normal, other.normal),
-        )
-        if not _equal(a, b)
+        f"{name} is {getattr(mine, name)}, not {getattr(other, name)}"
+        for name in ("reward", *ends, "normal")
+        if not _equal(getattr(mine, name), getattr(other, name))
     ]
     if not unequal:
         return None
@@ -94,13 +101,14 @@ def _equal(mine: float | None, other: float | None) -> bool:
 
 
 class _FreshChecker(AnswerChecker):
-    """Applies where there is a pool to compare with."""
+    """Applies where there is a pool to compare with: one that was built at a level that another was changed to."""
 
     __slots__ = ()
 
     def applies(self, history: History) -> bool:
-        """Whether parameters were changed, and a pool was built with some."""
-        return {"set_params", "build_anew"} <= history.verbs and super().applies(history)
+        """Whether parameters were changed, and a pool was built with the same."""
+        both = {"set_params", "build_anew"} <= history.verbs and any(_comparable(history))
+        return both and super().applies(history)
 
 
 CHECKER = _FreshChecker(name=NAME, components=POOL, check=check)

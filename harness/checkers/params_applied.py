@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from harness.checkers._levels import Levels, Seen
 from harness.checkers._shared import POOL, AnswerChecker, named
+from harness.checkers._walk import ANSWERING
 from harness.model.history import History
 from harness.model.verdict import Contract, Finding, Judgement
 
 NAME = "params_applied"
+SHOWING = ANSWERING | {"read_params"}
 
 
 def check(history: History) -> Judgement:
@@ -30,4 +32,14 @@ def _finding(seen: Seen) -> Finding:
     )
 
 
-CHECKER = AnswerChecker(name=NAME, components=POOL, check=check, verbs=frozenset({"set_params"}))
+class _ParamsChecker(AnswerChecker):
+    """Applies where parameters are changed, and something shows them."""
+
+    __slots__ = ()
+
+    def applies(self, history: History) -> bool:
+        """Whether both are done."""
+        return bool(SHOWING & history.verbs) and super().applies(history)
+
+
+CHECKER = _ParamsChecker(name=NAME, components=POOL, check=check, verbs=frozenset({"set_params"}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.checkers.as_freshly_built import CHECKER
@@ -90,3 +92,22 @@ def test_it_applies_where_there_is_something_to_compare():
     pool.reset()
     pool.set_params(2)
     assert not CHECKER.applies(pool.history())
+
+
+def test_it_does_not_apply_where_nothing_was_built_as_it_was_changed():
+    assert not CHECKER.applies(both(level=3).history())
+    pool = LevelledPool()
+    pool.set_params(2)
+    pool.build_anew(2)
+    pool.reset()
+    assert not CHECKER.applies(pool.history())
+
+
+@pytest.mark.parametrize(("other", "found"), [({"truncated": True}, 0), ({}, 1)])
+def test_where_episodes_end_by_turns_only_that_they_end_is_compared(other, found):
+    pool = both(lambda row: row.update(terminated=True))
+    pool.recorder.events[-1].data["rows"][1].update(other)
+    history = pool.history()
+    turned = replace(history, setup={**history.setup, "ends": "by_turns"})
+    assert len(texts(CHECKER.check(turned))) == found
+    assert len(texts(CHECKER.check(history))) == 1

@@ -127,3 +127,12 @@ def test_the_next_pool_begins_with_what_it_was_built_with(pool):
     pool.reset()
     pool.step()
     assert texts(CHECKER.check(pool.history())) == []
+
+
+def test_it_applies_where_something_shows_what_was_changed():
+    pool = LevelledPool()
+    pool.reset()
+    pool.set_params(2)
+    assert not CHECKER.applies(pool.history())
+    pool.step()
+    assert CHECKER.applies(pool.history())
