@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from harness.adapters.tensordict_storage import TensorDictStorage, ahead, sampler_of, setup_words
+from harness.ports.backend import own_bound
 from harness.ports.storage import (
     OPTIONAL,
     WORKER_OPS,
@@ -19,7 +20,6 @@ from harness.ports.storage import (
 )
 from reference_impl.storage import SharedReplayBuffer, SharedStorage
 
-PATIENCE = 0.4  # of a call's deadline: a write waits for its slots, then for its commit
 DEADLINE_S = 5.0  # of a call, where nobody says
 CAPABILITIES = StorageCapabilities(
     verbs=OPTIONAL,
@@ -51,7 +51,7 @@ class ReferenceStorage(TensorDictStorage):
 
     def allow(self, deadline_s: float) -> None:
         """Calls end within this time; writers that start later do as well."""
-        self.buffer.storage.patience_s = PATIENCE * deadline_s
+        self.buffer.storage.patience_s = own_bound(deadline_s)
 
 
 def storage_port_of(
@@ -62,7 +62,7 @@ def storage_port_of(
     """The port of the reference's storage, or of a variant that is made with the same arguments."""
 
     def make(setup: StorageSetup, path: str | None) -> TensorDictStorage:
-        patience_s = PATIENCE * DEADLINE_S
+        patience_s = own_bound(DEADLINE_S)
         storage = make_storage(setup.capacity, ndim=setup.dims, path=path, patience_s=patience_s)
         buffer = make_buffer(
             storage=storage,

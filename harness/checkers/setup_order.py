@@ -77,6 +77,9 @@ def _restarted(history: History, op: Operation) -> Iterator[Finding]:
 
 def _set_up(op: Operation) -> Iterator[Finding]:
     """Each worker holds what was meant for it."""
+    missing = sorted(set(range(len(op.arguments["versions"]))) - {row["worker"] for row in op.rows})
+    if op.status == "ok" and missing:
+        yield _finding(f"{named(op)} has no row of workers {missing}", op)
     for row in op.rows if op.status == "ok" else ():
         meant = op.arguments["versions"][row["worker"]]
         for version in read_by(row):

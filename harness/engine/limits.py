@@ -45,6 +45,9 @@ def _check_numbers(steps: Sequence[Any], where: object) -> None:
             if not 0 <= getattr(verb, name, 0) <= most:
                 problem = f"from 0 to {most}, got {getattr(verb, name)}"
                 raise UsageError(where, f"{key}.{name}", problem)
+        last = max(getattr(verb, "versions", ()), default=0)
+        if last > probe.EXACT_MAX:
+            raise UsageError(where, f"{key}.versions", f"up to {probe.EXACT_MAX}, got {last}")
         last = getattr(verb, "versions_from", 0) + getattr(verb, "sends", 0) - 1
         if last > probe.EXACT_MAX:
             problem = f"versions go up to {probe.EXACT_MAX}, and these to {last}"

@@ -74,7 +74,7 @@ class SharedStorage(Storage):  # type: ignore[misc, unused-ignore]  # torchrl ha
 
     @property
     def patience_s(self) -> float:
-        """The bound of each thing that a call waits for, in s."""
+        """The bound of what a call waits for, in s."""
         return self.shared.patience_s
 
     @patience_s.setter

@@ -90,6 +90,10 @@ def test_a_worker_that_is_given_what_was_meant_for_another_is_found():
     ]
 
 
+def test_a_worker_that_a_set_up_has_no_row_of_is_found():
+    assert set_up((7, 7, 7)) == ["set_up (request 0) has no row of workers [1]"]
+
+
 def test_a_set_up_that_failed_is_not_judged_here():
     recorder = Recorder("weights")
     recorder.fail(recorder.invoke("set_up", versions=[7, 8]), "no", error="ValueError")

@@ -89,6 +89,10 @@ def test_steps_whose_rewards_would_look_like_a_level_are_refused():
         ({"do": "send_async", "version": 2**24 + 1}, "steps[0].version: from 0 to 16777216"),
         ({"do": "mutate", "version": -1}, "steps[0].version: from 0 to 16777216, got -1"),
         (
+            {"do": "set_up", "versions": [2, 2**25]},
+            "steps[0].versions: up to 16777216, got 33554432",
+        ),
+        (
             {"do": "race", "sends": 3, "versions_from": 2**24 - 1},
             "steps[0].versions_from: versions go up to 16777216, and these to 16777217",
         ),
