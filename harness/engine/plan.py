@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 import sys
@@ -27,6 +28,9 @@ from harness.model.verdict import Outcome
 
 REGISTERED = "harness.backends"
 PLANTED = "harness.planted"
+NAME_MAX = (
+    200  # characters of a cell's directory: file systems take 255, and its page is called like it
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,8 +223,11 @@ def shown(path: Path) -> Path:
 
 
 def slug(cell: str) -> str:
-    """A cell's id as a directory name."""
-    return re.sub(r"[^A-Za-z0-9.=@-]+", "_", cell).strip("_")
+    """A cell's id as a directory name; a long one, which no file system takes, ends in a digest."""
+    name = re.sub(r"[^A-Za-z0-9.=@-]+", "_", cell).strip("_")
+    if len(name) <= NAME_MAX:
+        return name
+    return f"{name[: NAME_MAX - 13]}-{hashlib.sha256(cell.encode()).hexdigest()[:12]}"
 
 
 def replay_line(cell: str, path: Path, backend: Wanted, options: Options) -> str:
