@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from harness.engine.usage import UsageError
+from harness.model import probe
 from harness.model.scenario import Scenario
 
 DAY_S = 86_400.0
@@ -51,8 +52,10 @@ BOUNDS: Mapping[str, Bound] = {
     **dict.fromkeys(("num_envs", "num_workers"), _WORKERS),
     **dict.fromkeys(("horizon", "capacity", "width", "slice_len", "ahead_size"), _COUNT),
     **dict.fromkeys(("times", "frames", "rows", "batches", "size", "sends"), _COUNT),
-    **dict.fromkeys(("version", "versions", "versions_from", "numel"), Bound(1, WORD_MAX)),
-    **dict.fromkeys(("value", "level", "spare", "meets"), _NATURAL),
+    **dict.fromkeys(("version", "versions", "versions_from"), Bound(1, probe.EXACT_MAX)),
+    **dict.fromkeys(("value", "spare", "meets"), _NATURAL),
+    "numel": Bound(1, WORD_MAX),
+    "level": Bound(0, probe.LEVEL_MAX),
     "prefetch": Bound(0, WORKERS_MAX),
     "code": Bound(0, 255),
 }

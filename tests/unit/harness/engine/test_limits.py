@@ -85,12 +85,12 @@ def test_steps_whose_rewards_would_look_like_a_level_are_refused():
 @pytest.mark.parametrize(
     ("step", "text"),
     [
-        ({"do": "send", "version": 2**24 + 1}, "steps[0].version: from 0 to 16777216"),
-        ({"do": "send_async", "version": 2**24 + 1}, "steps[0].version: from 0 to 16777216"),
-        ({"do": "mutate", "version": -1}, "steps[0].version: from 0 to 16777216, got -1"),
+        ({"do": "send", "version": 2**24 + 1}, "steps[0].version: at most 16777216"),
+        ({"do": "send_async", "version": 2**24 + 1}, "steps[0].version: at most 16777216"),
+        ({"do": "mutate", "version": -1}, "steps[0].version: at least 1, got -1"),
         (
             {"do": "set_up", "versions": [2, 2**25]},
-            "steps[0].versions: up to 16777216, got 33554432",
+            "steps[0].versions: at most 16777216, got 33554432",
         ),
         (
             {"do": "race", "sends": 3, "versions_from": 2**24 - 1},
@@ -102,7 +102,7 @@ def test_steps_whose_rewards_would_look_like_a_level_are_refused():
                 "at": {"role": "worker:0", "op": "forward"},
                 "during": {"do": "send", "version": 2**25},
             },
-            "steps[0].during.version: from 0 to 16777216",
+            "steps[0].during.version: at most 16777216",
         ),
     ],
 )
@@ -111,7 +111,7 @@ def test_versions_that_a_float_does_not_hold_are_refused(step, text):
 
 
 def test_a_level_is_one_that_rewards_can_show():
-    assert "steps[1].level: from 0 to 2047, got -1" in refused(RESET, {**LEVEL, "level": -1})
-    assert "steps[1].level: from 0 to 2047, got 2048" in refused(
+    assert "steps[1].level: at least 0, got -1" in refused(RESET, {**LEVEL, "level": -1})
+    assert "steps[1].level: at most 2047, got 2048" in refused(
         RESET, {"do": "build_anew", "level": 2048}
     )
