@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import threading
 import time
 from pathlib import Path
-
-import psutil
 
 from harness.ports.pool import Batch, Floats
 from tests.backends.serial import SerialPool, backend_over
@@ -126,7 +125,10 @@ class _StrikesItsServer(_Hostile):
     number: signal.Signals
 
     def strike(self) -> None:
-        os.kill(psutil.Process(os.getppid()).ppid(), self.number)
+        status = Path(f"/proc/{os.getppid()}/status").read_text()
+        server = re.search(r"^PPid:\s+(\d+)$", status, re.MULTILINE)
+        assert server is not None
+        os.kill(int(server[1]), self.number)
 
 
 class KillsItsServer(_StrikesItsServer):

@@ -284,7 +284,7 @@ class Owner:
     """A process that waits for a signal."""
 
     def __init__(self, gate: Gate) -> None:
-        command = ["sleep", "60"]
+        command = ["env", "--default-signal=INT", "sleep", "60"]  # a job of a CI may ignore it
         self.process = subprocess.Popen(command, start_new_session=True)  # noqa: TID251 - to signal
         gate.server.driver = self.process.pid
 
