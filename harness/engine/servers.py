@@ -127,7 +127,7 @@ class Server:
     def _started(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
         ours, theirs = socket.socketpair()
         with theirs:
-            return ours, self._start(theirs, self._log, self._path)
+            return ours, self._start(theirs)
 
     def _refuse_unknown_words(self, said: Sequence[Mapping[str, Any]]) -> None:
         for wanted, each in zip(self._wanted, said, strict=True):
@@ -156,11 +156,12 @@ class Server:
             problems=tuple(said["problems"]),
         )
 
-    def _start(self, theirs: socket.socket, log: Path, path: Path) -> subprocess.Popen[bytes]:
+    def _start(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
         python = self._wanted[0].python
         adapters = [each.adapter for each in self._wanted]
-        search = os.pathsep.join(p for p in (str(path), os.environ.get("PYTHONPATH", "")) if p)
-        with log.open("ab") as output:
+        paths = str(self._path), os.environ.get("PYTHONPATH", "")
+        search = os.pathsep.join(p for p in paths if p)
+        with self._log.open("ab") as output:
             try:
                 return subprocess.Popen(
                     [

@@ -26,6 +26,7 @@ def render(record: RunRecord, found: Sequence[Entry]) -> str:
     return rendered(
         "index",
         record=record,
+        entries=found,
         facts=_facts(record),
         columns=columns(record),
         backends=backends,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.model.selftest import BugSeen, RowSeen, Selftest
@@ -36,17 +36,15 @@ class Shown:
     Attributes:
         bugs: a line for each planted bug.
         rows: those of the table.
-        cells: those that are shown.
         power: by component, how many rows have power, of how many.
     """
 
     bugs: tuple[BugLine, ...]
     rows: tuple[RowSeen, ...]
-    cells: tuple[Entry, ...]
     power: tuple[tuple[str, int, int], ...]
 
 
-def shown(selftest: Selftest, found: Sequence[Entry]) -> Shown:
+def shown(selftest: Selftest, found: Iterable[Entry]) -> Shown:
     """Join what was seen with the cells that the report shows."""
     pages = {
         (entry.cell.backend.rpartition("-")[0], entry.cell.id.rpartition("@")[0]): entry.page
@@ -55,7 +53,6 @@ def shown(selftest: Selftest, found: Sequence[Entry]) -> Shown:
     return Shown(
         bugs=tuple(_line(bug, pages) for bug in selftest.bugs),
         rows=ranked(selftest.rows),
-        cells=tuple(found),
         power=tuple((name, n, m) for name, (n, m) in selftest.power().items()),
     )
 

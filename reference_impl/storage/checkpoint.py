@@ -40,9 +40,7 @@ def dump(storage: SharedStorage, path: str) -> None:
         NotAStorage: something else is there, under the name of a file of a dump.
         ValueError: it is where the storage itself lies, which `flush` keeps.
     """
-    folder = Path(path).absolute()
-    if storage.shared.lies_in(folder):
-        raise ValueError(f"the storage itself lies in {folder}: it can be no dump of itself")
+    folder = _elsewhere(storage, path)
     with replacing.making(folder, storage.shared.deadline()) as made:
         copy = type(storage)(storage.max_size, ndim=storage.ndim, path=made)
         if (layout := storage.shared.layout) is not None:
@@ -67,9 +65,7 @@ def load(storage: SharedStorage, path: str) -> None:
         OSError: the disk does not give it back.
         ValueError: it is where the storage itself lies.
     """
-    folder = Path(path).absolute()
-    if storage.shared.lies_in(folder):
-        raise ValueError(f"the storage itself lies in {folder}: it can be no dump of itself")
+    folder = _elsewhere(storage, path)
     replacing.check(folder)
     kept = type(storage)(storage.max_size, ndim=storage.ndim, path=folder)
     if (layout := kept.shared.layout) is None:
@@ -119,6 +115,13 @@ def restore(storage: SharedStorage, state: dict[str, Any]) -> None:
     _check_runs(ring, state["runs"])
     parts = rows.split(numbers) if starts else ()
     return _fill(storage, layout, ring, zip(starts, parts, strict=True))
+
+
+def _elsewhere(storage: SharedStorage, path: str) -> Path:
+    folder = Path(path).absolute()
+    if storage.shared.lies_in(folder):
+        raise ValueError(f"the storage itself lies in {folder}: it can be no dump of itself")
+    return folder
 
 
 def _check_runs(ring: Ring, runs: Sequence[tuple[int, int]]) -> None:
