@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 import shlex
 import sys
 from collections import Counter
@@ -23,14 +21,11 @@ from harness.engine.support import unsupported
 from harness.engine.usage import UsageError
 from harness.model.plain import to_plain
 from harness.model.run import CellResult
-from harness.model.scenario import Row, cell_id
+from harness.model.scenario import Row, cell_id, slug
 from harness.model.verdict import Outcome
 
 REGISTERED = "harness.backends"
 PLANTED = "harness.planted"
-NAME_MAX = (
-    200  # characters of a cell's directory: file systems take 255, and its page is called like it
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,14 +215,6 @@ def shown(path: Path) -> Path:
     """A path as seen from here, if it lies below."""
     absolute = path.absolute()
     return absolute.relative_to(Path.cwd()) if absolute.is_relative_to(Path.cwd()) else path
-
-
-def slug(cell: str) -> str:
-    """A cell's id as a directory name; a long one, which no file system takes, ends in a digest."""
-    name = re.sub(r"[^A-Za-z0-9.=@-]+", "_", cell).strip("_")
-    if len(name) <= NAME_MAX:
-        return name
-    return f"{name[: NAME_MAX - 13]}-{hashlib.sha256(cell.encode()).hexdigest()[:12]}"
 
 
 def replay_line(cell: str, path: Path, backend: Wanted, options: Options) -> str:

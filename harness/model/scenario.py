@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -12,6 +14,8 @@ SetupT = TypeVar("SetupT")
 StepT = TypeVar("StepT")
 
 Value = str | int | float | bool
+
+NAME_MAX = 180  # characters of a slug: with what is put around it file systems take it, up to 255
 
 
 class Expected(StrEnum):
@@ -127,6 +131,15 @@ def row_id(component: str, name: str, row: str) -> str:
 def cell_id(component: str, name: str, row: str, backend: str) -> str:
     """`pool/closed_result_channel[exchange=slots,transport=process]@torchrl-0.14.1`."""
     return f"{row_id(component, name, row)}@{backend}"
+
+
+def slug(cell: str) -> str:
+    """A cell's id as the name of its directory, and page; a long one, which no file system takes, ends in a digest."""
+    name = re.sub(r"[^A-Za-z0-9.=@-]+", "_", cell).strip("_")
+    if len(name) <= NAME_MAX:
+        return name
+    digest = hashlib.sha256(cell.encode("utf-8", "replace")).hexdigest()
+    return f"{name[: NAME_MAX - 13]}-{digest[:12]}"
 
 
 def row_of(cell: str) -> str:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.model.run import BackendInfo, CellResult, RunRecord
+from harness.model.scenario import slug
 from harness.model.standing import DIFFERS, Standing, standing
 from harness.model.verdict import Outcome
 from harness.report.standing import QUIET, backend_ids, counts, judged, repeats, scenario_name
 from harness.report.text import compact, one_line
 
 PAGES = "pages"
-NAME_MAX = 150
-UNUSUAL = re.compile(r"[^A-Za-z0-9._@=,+-]+")
 REASON_MAX = 400
 
 
@@ -136,8 +134,8 @@ def _entry(cell: CellResult, taken: set[str]) -> Entry:
 
 
 def _page(cell: CellResult, taken: set[str]) -> str:
-    """A name that no other has, and that every file system takes."""
-    base = UNUSUAL.sub("_", cell.id)[:NAME_MAX]
+    """Called like the cell's directory; of two cells with one id each has its own."""
+    base = slug(cell.id)
     name, copy = base, 1
     while name in taken:
         copy += 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from harness.model.scenario import Expect, Expected, Heal, Scenario, cell_id
+from harness.model.scenario import NAME_MAX, Expect, Expected, Heal, Scenario, cell_id, slug
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +73,14 @@ def test_one_outcome_or_several_are_read_alike(outcome, outcomes):
 
 def test_a_scenario_expects_its_backend_to_survive_by_default():
     assert scenario().expect.outcomes == (Expected.SURVIVES,)
+
+
+def test_a_directory_is_called_after_its_cell():
+    assert slug("pool/clean_run[host=bare]@ring-0.1") == "pool_clean_run_host=bare_@ring-0.1"
+
+
+def test_cells_with_long_names_have_directories_of_their_own():
+    one, other = (f"pool/row[{'key=value,' * 40}last={i}]@ring-0.1" for i in (1, 2))
+    assert len(slug(one)) == len(slug(other)) == NAME_MAX
+    assert slug(one) != slug(other)
+    assert slug(one) == slug(one)
