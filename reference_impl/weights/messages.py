@@ -6,7 +6,7 @@ an id and exactly one answer, which carries that id. A snapshot's bytes do not t
 a `Payload` says where they are, so that a worker which has stopped reading can never block its
 sender.
 
-Tuples, because they are pickled in microseconds; dataclasses with slots take ten times as long.
+Tuples, because a dataclass with slots takes 1.6 times as long to be pickled and back (measured: 7.9 and 4.9 us).
 """
 
 from __future__ import annotations
