@@ -39,8 +39,8 @@ def test_a_server_that_kills_itself_in_every_cell_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(servers, "RESTARTS_MAX", 0)
-    found = [each.outcome for each in ran(tmp_path, "kills_its_server").cells]
-    assert found == ["HARNESS-ERROR"] * 3
+    found = [(each.outcome, each.reason) for each in ran(tmp_path, "kills_its_server").cells]
+    assert found == [("HARNESS-ERROR", "the backend's server died")] * 3
 
 
 def test_a_server_that_does_not_answer_is_given_up_in_time_and_replaced(

@@ -87,5 +87,11 @@ def test_a_planted_bug_links_to_the_red_cells_that_are_shown():
     assert set(links) == {"pages/pool_partial_reset_transport=thread_@mask_lost-planted.html"}
 
 
+def test_a_self_test_lists_the_cells_that_were_not_green_with_their_reasons():
+    (entry,) = entries(sample.selftest())
+    told = {text.strip() for text in shown(sample.selftest()).content}
+    assert {entry.cell.id, entry.reason} <= told
+
+
 def test_a_bug_that_is_not_caught_as_declared_says_where():
     assert "not red: pool/failing_env[transport=thread]" in shown(sample.selftest()).content
