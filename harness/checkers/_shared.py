@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 
 from harness.model.history import Event, FaultRecord, History, Kind, Operation
 from harness.model.verdict import Contract, Finding
@@ -69,6 +69,14 @@ def restarts(history: History) -> bool:
 def resets_in_step(history: History) -> bool:
     """Whether an env whose episode ended is reset within the step that ended it."""
     return bool(history.properties.get("autoreset", "same_step") == "same_step")
+
+
+def silent_workers(checker: str, operation: Operation, workers: Iterable[int]) -> Iterator[Finding]:
+    """Find that of some workers, each of which owes a row, the answer has none."""
+    missing = sorted(set(workers) - {int(row["worker"]) for row in operation.rows})
+    if missing:
+        text = f"{named(operation)} has no row of workers {missing}"
+        yield finding_on(checker, text, operation)
 
 
 def is_judged_draw(event: Event) -> bool:

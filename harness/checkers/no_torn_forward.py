@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.checkers._shared import WEIGHTS, AnswerChecker, finding_on, named
+from harness.checkers._shared import WEIGHTS, AnswerChecker, named, silent_workers
 from harness.checkers._versions import forwards_of
 from harness.model.history import History, Operation
 from harness.model.verdict import Contract, Finding, Judgement
@@ -40,9 +40,7 @@ def check(history: History) -> Judgement:
 def _silent(history: History, forward: Operation) -> Iterator[Finding]:
     asked = forward.arguments.get("workers")
     workers = range(int(history.setup.get("num_workers", 0))) if asked is None else asked
-    missing = sorted(set(workers) - {int(row["worker"]) for row in forward.rows})
-    if missing:
-        yield finding_on(NAME, f"{named(forward)} has no row of workers {missing}", forward)
+    return silent_workers(NAME, forward, workers)
 
 
 def _share(operation: Operation) -> str:

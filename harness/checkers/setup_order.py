@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from functools import partial
 
 from harness.checkers._errors import UNHELPFUL
-from harness.checkers._shared import WEIGHTS, ended_ns, error_message, finding_on, named
+from harness.checkers._shared import (
+    WEIGHTS,
+    ended_ns,
+    error_message,
+    finding_on,
+    named,
+    silent_workers,
+)
 from harness.checkers._versions import (
     FIRST_VERSION,
     acted,
@@ -77,11 +84,12 @@ def _restarted(history: History, op: Operation) -> Iterator[Finding]:
 
 def _set_up(op: Operation) -> Iterator[Finding]:
     """Each worker holds what was meant for it."""
-    missing = sorted(set(range(len(op.arguments["versions"]))) - {row["worker"] for row in op.rows})
-    if op.status == "ok" and missing:
-        yield _finding(f"{named(op)} has no row of workers {missing}", op)
-    for row in op.rows if op.status == "ok" else ():
-        meant = op.arguments["versions"][row["worker"]]
+    if op.status != "ok":
+        return
+    versions = op.arguments["versions"]
+    yield from silent_workers(NAME, op, range(len(versions)))
+    for row in op.rows:
+        meant = versions[row["worker"]]
         for version in read_by(row):
             if version != meant:
                 text = f"{named(op)} gave worker {row['worker']} version {version}: {meant} was meant for it"
