@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import multiprocessing
 import os
+import select
+import threading
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -23,10 +25,10 @@ from torchrl.objectives.value import GAE
 from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_process
 
-NUM_WORKERS, FRAMES = 2, 8
+WORKERS, FRAMES = (1, 2), 8  # a worker's rows are told from those that nobody wrote
 VALUE = "postproc.adv_module.value_network"
 RUN_S = 120.0
-BATCHES_MAX = 500  # until each worker has had its turn, on a machine with other things to do
+SLOWER_S = 0.002  # a step, for each worker after the first: batches do not come in turns
 
 
 def alone(run, *args) -> Any:
@@ -35,6 +37,7 @@ def alone(run, *args) -> Any:
     process = start_process(_answer, (write, run, args), name="collecting", start_method="fork")
     os.close(write)
     with os.fdopen(read) as answer:
+        assert select.select([answer], [], [], RUN_S)[0]
         text = answer.readline()  # not to its end: the collector's workers have it, too
     assert process.join(Deadline.after(RUN_S))
     process.release()
@@ -51,24 +54,26 @@ def _answer(write, run, args) -> None:
 
 
 class Ones(EnvBase):
-    """Observes a one for ever."""
+    """Observes a one for ever, and says whose it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, worker=WORKERS[0]) -> None:
         super().__init__(device="cpu", batch_size=[])
-        self.observation_spec = Composite(observation=Unbounded((1,)))
+        self._worker = torch.full((1,), float(worker))
+        self._slower_s = SLOWER_S * WORKERS.index(worker)
+        self.observation_spec = Composite(observation=Unbounded((1,)), worker=Unbounded((1,)))
         self.action_spec = Unbounded((1,))
         self.reward_spec = Unbounded((1,))
 
     def _reset(self, _tensordict=None, **_) -> Any:
-        return TensorDict({"observation": torch.ones(1)}, [])
+        return TensorDict(self._observed(), [])
 
     def _step(self, _tensordict) -> Any:
-        entries = {
-            "observation": torch.ones(1),
-            "reward": torch.zeros(1),
-            "done": torch.zeros(1, dtype=torch.bool),
-        }
-        return TensorDict(entries, [])
+        threading.Event().wait(self._slower_s)
+        outcome = {"reward": torch.zeros(1), "done": torch.zeros(1, dtype=torch.bool)}
+        return TensorDict({**self._observed(), **outcome}, [])
+
+    def _observed(self) -> Any:
+        return {"observation": torch.ones(1), "worker": self._worker.clone()}
 
     def _set_seed(self, seed) -> None:
         """It draws nothing."""
@@ -98,9 +103,8 @@ class Collected:
         from torchrl import collectors
 
         multiprocessing.set_start_method(start_method, force=True)
-        self.stale = 1 if kind == "MultiSyncCollector" else 2 * NUM_WORKERS
         self.collector = getattr(collectors, kind)(
-            [functools.partial(Ones)] * NUM_WORKERS,
+            [functools.partial(Ones, worker) for worker in WORKERS],
             frames_per_batch=FRAMES,
             total_frames=-1,
             track_policy_version=True,
@@ -114,14 +118,17 @@ class Collected:
     def __exit__(self, *_error) -> None:
         self.collector.shutdown()
 
-    def batch(self) -> Any:
-        """One of which every frame was collected from now on."""
-        for _ in range(self.stale):
-            next(self.batches)
-        return next(self.batches)
+    def fresh(self) -> Iterator[Any]:
+        """Batches of which every frame is collected from now on: a worker has one under way at most."""
+        delivered: set[float] = set()
+        for batch in self.batches:
+            workers = set(batch["worker"].flatten().tolist())
+            if workers <= delivered:
+                yield batch
+            delivered |= workers
 
     def seen(self, key="action") -> Any:
-        return sorted(set(self.batch()[key].flatten().tolist()))
+        return sorted(set(next(self.fresh())[key].flatten().tolist()))
 
     def refused(self, *args, **kwargs) -> str:
         """What an update says that is to fail."""
@@ -165,12 +172,13 @@ def what_one_worker_is_sent(kind, scheme) -> Any:
         kind, "fork", policy=make_policy(1.0), weight_sync_schemes={"policy": scheme()}
     ) as collected:
         collected.collector.update_policy_weights_(weights(2.0), worker_ids=[1])
-        found = set(collected.seen())
-        for batch in itertools.islice(collected.batches, BATCHES_MAX):
-            found |= set(batch["action"].flatten().tolist())
-            if len(found) > 1:
+        found: dict[float, float] = {}
+        for batch in collected.fresh():
+            whose, acted = (batch[key].flatten().tolist() for key in ("worker", "action"))
+            found |= zip(whose, acted, strict=True)
+            if len(found) == len(WORKERS):
                 break
-        return sorted(found)
+        return sorted(found.items())
 
 
 def what_a_factorys_policy_is_sent(kind, scheme) -> Any:
@@ -263,8 +271,17 @@ def what_a_postproc_is_sent(kind, scheme) -> Any:
 
 
 def _newest(collected, storage) -> Any:
-    """Action and value of the rows that were written last."""
-    for _ in range(collected.stale + 1):
+    """Action and value of the rows that a worker collected from now on.
+
+    Its first batch since may have been under way, and of its last not all may be written.
+    """
+    begun = len(storage)
+    while True:
         next(collected.batches)
-    rows = storage[len(storage) - 2 : len(storage)]
-    return [sorted(set(rows[key].flatten().tolist())) for key in ("action", "observation")]
+        rows = storage[begun : len(storage)]
+        for worker in WORKERS:
+            its = rows[rows["worker"].flatten() == worker][FRAMES:-FRAMES]
+            if len(its):
+                return [
+                    sorted(set(its[key].flatten().tolist())) for key in ("action", "observation")
+                ]

@@ -29,7 +29,8 @@ def test_weights_that_do_not_fit_are_an_error_and_the_next_ones_work(kind, schem
 
 
 def test_an_update_of_one_worker_leaves_the_other(kind, scheme):
-    assert collecting.alone(collecting.what_one_worker_is_sent, kind, scheme) == [1.0, 2.0]
+    found = collecting.alone(collecting.what_one_worker_is_sent, kind, scheme)
+    assert found == [[1, 1.0], [2, 2.0]]
 
 
 def test_workers_whose_policies_a_factory_makes_are_sent_the_trainers(kind, scheme):
