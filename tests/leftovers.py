@@ -9,7 +9,6 @@ import os
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
-from os.path import exists
 from pathlib import Path
 
 import psutil
@@ -66,11 +65,14 @@ def left_since(before: Census) -> list[str]:
         return []
     gc.collect()
     pause = threading.Event()
+    left, theirs = set[str](), set[str]()
     for _ in range(POLLS_MAX):
-        if not census().beyond(before):
+        left = set(census().beyond(before))
+        theirs |= _held_by_others(left)
+        if left <= theirs:
             return []
         pause.wait(POLL_S)
-    return _without_held_by_others(sorted(census().beyond(before)))
+    return sorted(left - theirs)
 
 
 def _children() -> dict[tuple[int, float], str]:
@@ -119,27 +121,41 @@ def _own_shm_names() -> list[str]:
     return names
 
 
-def _without_held_by_others(left: list[str]) -> list[str]:
-    """Leave out names in /dev/shm that are gone by now or open in a process outside our tree."""
-    names = [name for name in left if name.startswith(f"{SHARED_MEMORY}/")]
+def _held_by_others(left: set[str]) -> set[str]:
+    """Names in /dev/shm of what a process outside our tree maps or has open, or has just removed.
+
+    A semaphore of the C library is mapped under the temporary name that it was made with: the
+    inode tells which it is.
+    """
+    names = {name for name in left if name.startswith(f"{SHARED_MEMORY}/")}
     if not names:
-        return left
+        return set()
     me = psutil.Process()
     ours = {me.pid, *(child.pid for child in me.children(recursive=True))}
-    theirs = {path for pid in psutil.pids() if pid not in ours for path in _opened(pid)}
-    # Asked after the look at the others: a name that one of them has just removed is no finding.
-    return [name for name in left if name not in names or (name not in theirs and exists(name))]
+    theirs = {inode for pid in psutil.pids() if pid not in ours for inode in _opened(pid)}
+    found = set()
+    for name in names:
+        try:
+            inode = os.stat(name, follow_symlinks=False).st_ino
+        except FileNotFoundError:
+            inode = None
+        if inode is None or inode in theirs:
+            found.add(name)
+    return found
 
 
-def _opened(pid: int) -> set[str]:
-    """Paths that a process maps or has open; none if it ended or may not be looked at."""
-    folder = Path("/proc", str(pid))
+def _opened(pid: int) -> set[int]:
+    """Inodes in /dev/shm that a process maps or has open; none if it ended or may not be looked at."""
+    folder, device = Path("/proc", str(pid)), SHARED_MEMORY.stat().st_dev
     found = set()
     with suppress(OSError):
-        maps = (folder / "maps").read_text(errors="replace")
-        found = {line[line.index("/") :] for line in maps.splitlines() if "/" in line}
+        for line in (folder / "maps").read_text(errors="replace").splitlines():
+            if f" {SHARED_MEMORY}/" in line:
+                found.add(int(line.split()[4]))
     with suppress(OSError):
         for link in (folder / "fd").iterdir():
             with suppress(FileNotFoundError):  # closed while we looked
-                found.add(os.readlink(link))
+                status = link.stat()
+                if status.st_dev == device:
+                    found.add(status.st_ino)
     return found

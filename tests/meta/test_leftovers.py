@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import subprocess
 import sys
@@ -13,6 +14,13 @@ from pathlib import Path
 import pytest
 
 from tests import leftovers
+
+MAKES_A_SEMAPHORE = """
+import multiprocessing, sys
+lock = multiprocessing.get_context("spawn").Lock()
+print("sem." + lock._semlock.name.lstrip("/"), flush=True)
+sys.stdin.read()
+"""
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,19 +89,60 @@ def test_a_name_in_shared_memory_that_another_process_holds_is_not_ours(monkeypa
     path = leftovers.SHARED_MEMORY / f"held-{uuid.uuid4().hex}"
     before = leftovers.census()
     path.touch()
-    monkeypatch.setattr(leftovers, "_opened", lambda pid: {str(path)} if pid == 1 else set())
+    inode = path.stat().st_ino
+    monkeypatch.setattr(leftovers, "_opened", lambda pid: {inode} if pid == 1 else set())
     left = leftovers.left_since(before)
     path.unlink()
     assert str(path) not in left
 
 
-def test_what_a_process_has_open_and_maps_is_seen():
-    path = leftovers.SHARED_MEMORY / f"open-{uuid.uuid4().hex}"
-    with path.open("wb+") as opened:
-        opened.truncate(1)
-        path.unlink()
-        held = leftovers._opened(os.getpid())
-    assert f"{path} (deleted)" in held
+def test_what_another_process_held_and_left_a_moment_ago_is_not_ours(monkeypatch):
+    monkeypatch.setattr(leftovers, "POLLS_MAX", 2)
+    held, stray = (leftovers.SHARED_MEMORY / f"{uuid.uuid4().hex}" for _ in range(2))
+    before = leftovers.census()
+    held.touch()
+    stray.touch()
+    looks = iter([{held.stat().st_ino}])
+    monkeypatch.setattr(leftovers, "_opened", lambda pid: next(looks, set()) if pid == 1 else set())
+    left = leftovers.left_since(before)
+    held.unlink()
+    stray.unlink()
+    assert str(held) not in left
+    assert str(stray) in left
+
+
+@pytest.mark.parametrize("how", ["open", "mapped"])
+def test_what_a_process_holds_is_seen_whatever_it_was_called(how):
+    path = leftovers.SHARED_MEMORY / f"made-{uuid.uuid4().hex}"
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR)
+    os.truncate(descriptor, 1)
+    name = path.rename(path.with_name(f"named-{path.name}"))
+    inode = name.stat().st_ino
+    with mmap.mmap(descriptor, 1):
+        held = leftovers._opened(os.getpid()) if how == "open" else set()
+        os.close(descriptor)
+        held = held or leftovers._opened(os.getpid())
+    name.unlink()
+    assert inode in held
+    assert inode not in leftovers._opened(os.getpid())
+
+
+def test_a_semaphore_of_another_process_is_not_ours():
+    before = leftovers.census()
+    command = [sys.executable, "-c", MAKES_A_SEMAPHORE]
+    with subprocess.Popen(  # noqa: TID251 - the other process
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdin is not None
+        name = f"{leftovers.SHARED_MEMORY}/{other.stdout.readline().decode().strip()}"
+        ours = leftovers._held_by_others({name})
+        theirs = leftovers._opened(other.pid)
+        inode = os.stat(name).st_ino
+        other.stdin.close()
+    assert ours == set()  # a child's is
+    assert inode in theirs
+    assert leftovers.left_since(before) == []
 
 
 def test_what_goes_within_the_grace_is_not_left():
