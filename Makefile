@@ -49,7 +49,7 @@ test: setup  ## Run the tests and the scenarios of the reference implementation.
 ifdef PYTHON
 	@$(py) tools/install_missing.py test
 endif
-	$(pytest_env) $(py) -m pytest $(pytest_flags) -n auto
+	$(pytest_env) $(py) -m pytest $(pytest_flags) -n auto --dist loadgroup
 
 lint: setup  ## Check format, lint rules, types and layers.
 ifdef PYTHON
