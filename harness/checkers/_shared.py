@@ -17,6 +17,11 @@ ANY = EITHER | STORAGE
 BUILDING_VERBS = frozenset({"construct", "replace", "rebuild", "build_anew"})
 """After one of them the object is another one than before."""
 ENDING_VERBS = frozenset({"shutdown", "collect_garbage", "release", "leave"})
+ASKING_VERBS = frozenset(
+    {"reset", "reset_where", "step", "send", "recv", "rollout", "compare"}
+    | {"forward", "send_async", "wait_async", "race", "restart_worker"}
+)
+"""Those that nobody can answer for a pool, or for weights, once it is closed."""
 HOLDING_FAULTS = frozenset({"stall", "stop", "freeze", "hold_forward", "hold_apply"})
 LOSING_FAULTS = frozenset(
     {
@@ -124,6 +129,20 @@ def error_message(operation: Operation) -> str:
     error = operation.error
     lines = str(error.get("message", "")).splitlines()
     return f"{error.get('type', 'an error')}: {lines[0] if lines else ''}"[:300]
+
+
+def after_close(history: History) -> frozenset[int]:
+    """The requests, by id, that were made of what had been closed by then, and not built anew."""
+    found: set[int] = set()
+    closed_ns: int | None = None
+    for operation in history.operations:
+        if operation.op in BUILDING_VERBS:
+            closed_ns = None
+        elif operation.op in ENDING_VERBS:
+            closed_ns = ended_ns(operation) if operation.status == "ok" else closed_ns
+        elif closed_ns is not None and operation.invoked.ts_ns >= closed_ns:
+            found.add(operation.id)
+    return frozenset(found)
 
 
 def is_timeout(operation: Operation) -> bool:

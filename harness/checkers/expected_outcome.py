@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from harness.checkers._errors import UNHELPFUL, markers_of, says_gone, statements
 from harness.checkers._shared import (
     ANY,
+    ASKING_VERBS,
     ENDING_VERBS,
     HOLDING_FAULTS,
+    STORAGE,
+    after_close,
     ended_ns,
     error_message,
     fault_windows,
@@ -46,10 +49,13 @@ def _against(outcome: Expected, history: History, calls: list[Operation]) -> lis
             after = [op for op in calls if _in_converge(op) or not is_under_fault(history, op)]
             return _failures(history, after, "calls outside of a fault succeed")
         case Expected.FAILS_BOUNDED:
-            before = [op for op in calls if _in_converge(op) or _is_before_faults(history, op)]
+            closed = after_close(history)
+            asked = [op for op in calls if op.id not in closed]
+            before = [op for op in asked if _in_converge(op) or _is_before_faults(history, op)]
             return [
                 *_failures(history, before, "calls that no fault has hit succeed"),
-                *_unanswered_faults(history, calls),
+                *_unanswered_faults(history, asked),
+                *_answered_after_close(history, (op for op in calls if op.id in closed)),
             ]
 
 
@@ -97,6 +103,22 @@ def _answers(history: History, operation: Operation, record: FaultRecord) -> boo
     told = statements(operation)
     of_fault = any(marker in told for marker in markers_of(history, record.id))
     return of_fault or says_gone(history, told) or not operation.arguments.get("refusable")
+
+
+def _answered_after_close(history: History, calls: Iterable[Operation]) -> list[Finding]:
+    """Calls that nobody is left to answer, and that succeeded: their failing would say nothing of a fault."""
+    if history.component in STORAGE:
+        return []  # what was stored may be read for as long as somebody has it
+    return [
+        Finding(
+            checker=NAME,
+            text=f"{named(op)} returned: expected is that calls fail once it is closed",
+            contract=Contract.EQUIVALENCE,
+            events=op.events,
+        )
+        for op in calls
+        if op.op in ASKING_VERBS and op.status == "ok" and not op.arguments.get("refusable")
+    ]
 
 
 def _unanswered(record: FaultRecord, later: list[Operation]) -> Finding:

@@ -10,6 +10,7 @@ from harness.checkers._errors import markers_of, message, says_gone, statements,
 from harness.checkers._shared import (
     EITHER,
     ENDING_VERBS,
+    after_close,
     beside,
     ended_ns,
     envs_struck,
@@ -63,7 +64,8 @@ def check(history: History) -> Judgement:
 
 def _judge(history: History, record: FaultRecord, reached_ns: int) -> list[Finding]:
     """What is wrong with the report of one fault."""
-    later = [op for op in history.operations if _ends_after(op, reached_ns)]
+    closed = after_close(history)  # what fails then says so, and nothing of the fault
+    later = [op for op in history.operations if op.id not in closed and _ends_after(op, reached_ns)]
     # What a stall was meant to do to a timed receive is no news of another fault.
     later = [op for op in later if not timed_out_as_asked(history, op)]
     failed = [op for op in later if op.status == "fail"]

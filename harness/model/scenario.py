@@ -26,7 +26,10 @@ class Expected(StrEnum):
     RECOVERS = "recovers"
     """Calls may fail in time and attributed while the fault lasts; after heal all are ok."""
     FAILS_BOUNDED = "fails-bounded"
-    """The call that a fault hits raises in time, with the fault's cause; what comes before it, and close, are ok."""
+    """The call that a fault hits raises in time, with the fault's cause; what comes before it, and close, are ok.
+
+    After the close a call of a pool, or of weights, fails: no success, and no answer to a fault.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -281,3 +281,83 @@ def test_a_receive_that_a_stall_was_to_make_late_answers_the_stall_only(fault, c
     faults = [("stall", "held"), (fault, "f1")]
     history = recorder.history(faults=faults, expect=("fails-bounded",))
     assert len(CHECKER.check(history).findings) == count
+
+
+@pytest.mark.parametrize("component", ["pool", "weights"])
+def test_a_call_that_succeeds_once_it_is_closed_is_found(component):
+    recorder = Recorder(component)
+    recorder.fault("f1", "reached")
+    recorder.fault("f1", "effect")
+    recorder.failing("send", "worker 0 died")
+    recorder.call("shutdown")
+    recorder.call("send")
+    assert found(recorder, "fails-bounded") == [
+        "send (request 6) returned: expected is that calls fail once it is closed"
+    ]
+
+
+def test_a_call_that_succeeds_once_it_is_closed_is_found_without_a_fault():
+    recorder = Recorder()
+    recorder.call("reset")
+    recorder.call("shutdown")
+    recorder.call("step")
+    assert len(found(recorder, "fails-bounded")) == 1
+
+
+def test_a_call_that_fails_once_it_is_closed_passes():
+    recorder = Recorder()
+    recorder.call("reset")
+    recorder.call("shutdown")
+    recorder.failing("step", "the pool is closed")
+    assert found(recorder, "fails-bounded") == []
+
+
+def test_a_call_that_fails_once_it_is_closed_is_no_answer_to_a_fault():
+    recorder = Recorder()
+    recorder.fault("f1", "reached")
+    recorder.fault("f1", "effect")
+    recorder.call("step")
+    recorder.call("shutdown")
+    recorder.failing("step", "the pool is closed")
+    assert found(recorder, "fails-bounded") == [
+        "the call that raise (f1) hits raises, but all of the 1 calls after it returned"
+    ]
+
+
+def test_a_call_of_a_pool_that_took_the_place_of_a_closed_one_succeeds():
+    recorder = Recorder()
+    recorder.call("reset")
+    recorder.call("shutdown")
+    recorder.call("replace")
+    recorder.call("step")
+    assert found(recorder, "fails-bounded") == []
+
+
+def test_a_call_that_began_before_the_close_had_ended_may_succeed():
+    recorder = Recorder()
+    closing = recorder.invoke("shutdown")
+    recorder.call("step")
+    recorder.ok(closing)
+    assert found(recorder, "fails-bounded") == []
+
+
+@pytest.mark.parametrize("verb", ["close_beside", "idle", "mark", "mutate"])
+def test_what_asks_nothing_of_the_closed_one_succeeds(verb):
+    recorder = Recorder()
+    recorder.call("shutdown")
+    recorder.call(verb)
+    assert found(recorder, "fails-bounded") == []
+
+
+def test_a_call_that_may_be_refused_may_succeed_once_it_is_closed():
+    recorder = Recorder()
+    recorder.call("shutdown")
+    recorder.call("step", refusable=True)
+    assert found(recorder, "fails-bounded") == []
+
+
+def test_what_was_stored_may_be_read_once_the_storage_is_closed():
+    recorder = Recorder("storage")
+    recorder.call("shutdown")
+    recorder.call("race")
+    assert found(recorder, "fails-bounded") == []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.harness.checkers.test_failure_attributed import MARKER, raised
+from harness.model.verdict import Contract
+from tests.unit.harness.checkers.test_failure_attributed import MARKER, judged, raised, struck
 
 
 def blamed(message: str) -> list[str]:
@@ -59,3 +60,24 @@ def test_a_word_that_only_begins_like_one_does_not_say_what_was_wrong(message: s
 def test_a_type_may_say_what_was_wrong(error: str):
     found = [f.text for f in raised("worker 1 failed in update", "bad_weights", error=error)]
     assert not any("does not say which key" in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message", "blames"),
+    [
+        ("signal", "worker 0 failed in step of env 0: the worker died", 0),
+        ("raise", f"worker 0 failed in step of env 1: {MARKER}", 0),
+        ("raise", f"worker 0 failed in step of env 0: {MARKER}", 1),
+        ("signal", "worker 1 failed in step of env 2: the worker died", 1),
+        ("truncate_transfer", f"worker 0 failed in step of env 0: {MARKER}", 0),
+        ("truncate_transfer", f"worker 1 failed in step of env 2: {MARKER}", 1),
+    ],
+)
+def test_a_neighbour_may_be_named_for_a_worker_that_died_or_an_item_that_broke_and_for_nothing_else(
+    fault: str, message: str, blames: int
+):
+    recorder = struck()
+    recorder.fail(recorder.invoke("step", actions=[1, 2, 3, 4]), message)
+    setup = {"num_envs": 4, "envs_per_worker": 2, "transport": "process"}
+    found = judged(recorder, fault, setup=setup).findings
+    assert [f.contract for f in found] == [Contract.EQUIVALENCE] * blames
