@@ -174,13 +174,17 @@ def _announce(record: RunRecord, root: Path | None) -> None:
     elif record.interrupted:
         click.echo(f"interrupted: {ran}")
     elif expectations.nothing_judged(record.cells):
-        click.echo("nothing was judged: no backend declares what these rows need")
+        missing = record.cells and all(cell.lacking for cell in record.cells)
+        who = "this machine lacks" if missing else "no backend declares"
+        click.echo(f"nothing was judged: {who} what these rows need")
     for cell in record.cells:
         where = standing(cell)
         if where is Standing.BETTER:
             click.echo(f"listed as {cell.listed_as}, but now {cell.outcome.value}: {cell.id}")
             if cell.outcome not in (Outcome.PASS, Outcome.UNSUPPORTED):
                 click.echo(f"  {cell.reason}\n  {cell.replay}")
+        elif where is Standing.NOT_HERE:
+            click.echo(f"not run here, listed as {cell.listed_as}: {cell.id}: {cell.reason}")
         elif where in DIFFERS:
             click.echo(f"{cell.outcome.value} {cell.id}: {cell.reason}\n  {cell.replay}")
     if root is not None:

@@ -166,7 +166,7 @@ def _code(cell: CellResult, *, strict: bool) -> int:
             return 2
         case Standing.BETTER:
             return 1 if strict and cell.outcome in (Outcome.PASS, Outcome.UNSUPPORTED) else 0
-        case Standing.EXPECTED | Standing.LISTED:
+        case Standing.EXPECTED | Standing.LISTED | Standing.NOT_HERE:
             return 0
         case other:
             assert_never(other)

@@ -17,7 +17,7 @@ from harness.engine.places import EXPECTED, SCENARIOS
 from harness.engine.request import CellRequest
 from harness.engine.servers import Column, Wanted
 from harness.engine.supervisor import Job
-from harness.engine.support import unsupported
+from harness.engine.support import lacking, unsupported
 from harness.engine.usage import UsageError
 from harness.model.plain import to_plain
 from harness.model.run import CellResult
@@ -183,6 +183,8 @@ def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
         properties=column.capabilities.get(component.name, {}),
     )
     known = listed.get(loaded.row_id(row))
+    undeclared = unsupported(request, component, column.capabilities)
+    missing = None if undeclared else lacking(request)
     blank = CellResult(
         id=cell,
         scenario=shown(loaded.path).as_posix(),
@@ -200,6 +202,7 @@ def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
         expected_also=known.outcomes[1:] if known else (),
         expected_reason=known.reason if known else None,
         expected_checkers=known.checkers if known else (),
+        lacking=missing is not None,
     )
     return Job(
         server=column.server,
@@ -207,7 +210,7 @@ def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
         directory=root / "cells" / slug(cell),
         blank=blank,
         repeat=options.repeat,
-        unsupported=unsupported(request, component, column.capabilities),
+        unsupported=undeclared or missing,
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether a backend claims what a row needs: what it does not declare is UNSUPPORTED, with the reason."""
+"""Whether a backend claims what a row needs, and the machine has it: else the row is UNSUPPORTED, with the reason."""
 
 from __future__ import annotations
 
@@ -39,10 +39,15 @@ def unsupported(
             and at.op not in declared.get("worker_ops", at.op)
         ):
             return f"the backend's workers pass no {at.op}"
-        reason = fault.lacking or fault.unsupported(request.setup, SimpleNamespace(**declared))
+        reason = fault.unsupported(request.setup, SimpleNamespace(**declared))
         if reason is not None:
             return reason
     return None
+
+
+def lacking(request: CellRequest) -> str | None:
+    """The first thing that the row needs and this machine does not have, whatever the backend; None if it can run."""
+    return next((fault.lacking for fault in request.faults() if fault.lacking), None)
 
 
 def wrong_backend(said: Mapping[str, Any]) -> str | None:

@@ -76,6 +76,7 @@ class CellResult:
         expected_also: the others, where a race in the backend decides.
         expected_reason: the reason given there.
         expected_checkers: whose findings the list speaks of; empty if it does not say.
+        lacking: it was not run for want of something on this machine, which its reason names.
         level: what the determinism rests on (1 pure, 2 sequence points, 3 seeded plan).
         findings: of the run that counts.
         checkers: who judged, and how much.
@@ -104,6 +105,7 @@ class CellResult:
     expected_also: tuple[Outcome, ...] = ()
     expected_reason: str | None = None
     expected_checkers: tuple[str, ...] = ()
+    lacking: bool = False
     findings: tuple[Finding, ...] = ()
     checkers: tuple[CheckerReport, ...] = ()
     faults: tuple[FaultRecord, ...] = ()

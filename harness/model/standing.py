@@ -16,6 +16,8 @@ class Standing(StrEnum):
     """PASS or UNSUPPORTED, and nothing else is listed."""
     LISTED = "as listed"
     """The outcome that the expectation file lists, or one of those."""
+    NOT_HERE = "not run here"
+    """Something else than UNSUPPORTED is listed, and this machine lacks what the row needs: nothing is known."""
     BETTER = "better than listed"
     """Later in the order of outcomes than the listed one, or UNSUPPORTED: the list is out of date."""
     INCONCLUSIVE = "inconclusive"
@@ -49,6 +51,8 @@ def standing(cell: CellResult) -> Standing:
         return Standing.WORSE
     if cell.outcome in cell.listed:
         return Standing.LISTED
+    if cell.lacking and listed is not None:
+        return Standing.NOT_HERE
     if cell.outcome is Outcome.HARNESS_ERROR:
         return Standing.HARNESS
     if cell.outcome in INCONCLUSIVE:

@@ -78,7 +78,7 @@ def _tag(cell: CellResult) -> str | None:
 
 def _why_skipped(cell: CellResult) -> str:
     if cell.outcome is Outcome.UNSUPPORTED:
-        return one_line(cell.reason)
+        return "not run here: " * (standing(cell) is Standing.NOT_HERE) + one_line(cell.reason)
     reason = one_line(cell.expected_reason or "listed without a reason")
     if standing(cell) is Standing.LISTED:
         return f"expected: {reason}"

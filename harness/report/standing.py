@@ -20,7 +20,7 @@ MEANING: Mapping[Outcome, str] = {
     Outcome.LEAK: "something was left behind",
     Outcome.VACUOUS: "a fault did not fire or had no effect, so nothing was shown",
     Outcome.UNKNOWN: "no evidence either way",
-    Outcome.UNSUPPORTED: "the backend does not declare what the row needs",
+    Outcome.UNSUPPORTED: "the backend does not declare what the row needs, or this machine lacks it",
     Outcome.HARNESS_ERROR: "the harness itself failed here",
 }
 

@@ -18,6 +18,7 @@ DIFFERING_MAX = 100
 REMARK: Final = {
     Standing.EXPECTED: "",
     Standing.LISTED: ", listed",
+    Standing.NOT_HERE: ", not run here",
     Standing.BETTER: ", better",
     Standing.INCONCLUSIVE: " (!)",
     Standing.WORSE: " (!)",

@@ -8,7 +8,7 @@ import pytest
 
 from harness.engine.components import POOL, WEIGHTS
 from harness.engine.request import CellRequest
-from harness.engine.support import unsupported
+from harness.engine.support import lacking, unsupported
 from harness.faults.payload import Raise
 from harness.faults.resources import FullSharedMemory
 from harness.model.plain import to_plain
@@ -42,7 +42,17 @@ def test_what_this_machine_lacks_for_a_fault_makes_its_rows_unsupported(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(FullSharedMemory, "lacking", "no right to mount")
-    request = CellRequest(
+    assert lacking(filling()) == "no right to mount"
+
+
+def test_what_this_machine_lacks_is_no_matter_of_the_backend(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(FullSharedMemory, "lacking", "no right to mount")
+    assert unsupported(filling(), POOL, {"pool": to_plain(PoolCapabilities())}) is None
+
+
+def filling() -> CellRequest:
+    """A row that fills /dev/shm."""
+    return CellRequest(
         cell="pool/c[]@b",
         adapter="a:b",
         component="pool",
@@ -50,8 +60,6 @@ def test_what_this_machine_lacks_for_a_fault_makes_its_rows_unsupported(
         steps=(FullSharedMemory(),),
         expect=("survives",),
     )
-    declared = {"pool": to_plain(PoolCapabilities())}
-    assert unsupported(request, POOL, declared) == "no right to mount"
 
 
 def test_a_number_that_is_a_choice_has_to_be_declared_as_words_have():

@@ -95,6 +95,11 @@ def test_an_unsupported_cell_is_skipped_with_its_reason():
     assert found.get("message") == "gymnasium has no weight sync"
 
 
+def test_a_listed_cell_that_this_machine_cannot_run_is_skipped_with_what_it_lacks():
+    cell = replace(sample.unsupported(sample.HELD, ""), expected=Outcome.HANG, lacking=True)
+    assert verdict(cell).get("message") == "not run here: gymnasium has no weight sync"
+
+
 def test_the_message_of_a_failure_carries_the_replay_command():
     cell = sample.fail()
     assert str(verdict(cell).get("message")).endswith(f"; replay: {cell.replay}")

@@ -55,6 +55,24 @@ def test_an_outcome_is_compared_with_the_listed_one(
 
 
 @pytest.mark.parametrize(
+    ("listed", "expected"),
+    [(O.HANG, Standing.NOT_HERE), (O.UNSUPPORTED, Standing.LISTED), (None, Standing.EXPECTED)],
+)
+def test_a_listed_cell_that_this_machine_cannot_run_is_no_better(
+    listed: Outcome | None, expected: Standing
+):
+    cell = replace(sample.unsupported(sample.HELD, ""), expected=listed, lacking=True)
+    assert standing(cell) is expected
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_listed_cell_that_this_machine_cannot_run_fails_nothing(*, strict: bool):
+    cell = replace(sample.unsupported(sample.HELD, ""), expected=O.HANG, lacking=True)
+    other = sample.cell(sample.CLOSED, "", sample.TORCHRL, O.PASS)
+    assert exit_code([cell, other], strict=strict) == 0
+
+
+@pytest.mark.parametrize(
     ("outcome", "expected"),
     [
         (O.HANG, Standing.LISTED),

@@ -59,6 +59,15 @@ def test_a_listed_cell_that_passes_is_announced():
     assert "## Better than listed (1)" in rendered(sample.better())
 
 
+def test_a_listed_cell_that_this_machine_cannot_run_is_said_to_be_not_run():
+    cell = replace(
+        sample.unsupported(sample.HELD, ""), expected=Outcome.HANG, lacking=True, reason="no root"
+    )
+    text = rendered(cell)
+    assert "UNSUPPORTED, not run here" in text
+    assert "All cells are as expected." in text
+
+
 def test_an_interrupted_run_says_so():
     text = summary.render(replace(sample.record(), interrupted=True))
     assert "**Interrupted" in text
