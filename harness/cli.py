@@ -115,8 +115,8 @@ def run_command(
     loaded = [load(path) for path in find(paths)]
     options = _options(backends or ("reference",), rows, _expected_beside(loaded), how)
     if smoke:
-        chosen = selection.read(selection.beside(each.path for each in loaded))
-        options = replace(options, only=frozenset(each.row for each in chosen))
+        chosen = selection.chosen(selection.beside(each.path for each in loaded), loaded)
+        options = replace(options, only=chosen)
     return _run(loaded, options, reports, strict=strict)
 
 

@@ -130,7 +130,8 @@ def run(
     with columns_of(options, root, audience.say) as columns:
         jobs = jobs_of(scenarios, columns, options, root, scale)
         if not jobs:
-            raise UsageError("--row", ", ".join(options.rows), "no scenario has such a row")
+            problem = "the smoke selection has no such row"  # else there is one that was asked for
+            raise UsageError("--row", ", ".join(options.rows), problem)
         ordered = order(jobs)
         audience.begin(len(ordered), scale)
         supervisor = Supervisor(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from harness.engine.loading import Loaded
 from harness.engine.places import SMOKE, around
 from harness.engine.tables import tables
 from harness.engine.usage import UsageError
@@ -63,6 +64,25 @@ def read(path: Path) -> tuple[Chosen, ...]:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, ("rows", *first["loc"])))
         raise UsageError(path, where, f"{first['msg']}, got {first['input']!r}") from None
+
+
+def chosen(path: Path, scenarios: Sequence[Loaded]) -> frozenset[str]:
+    """The ids of the rows that the file lists.
+
+    Args:
+        path: of the selection.
+        scenarios: of which rows are wanted.
+
+    Raises:
+        UsageError: the file is not there, makes no sense, or lists no row of these scenarios.
+    """
+    rows = frozenset(each.row for each in read(path))
+    if rows.isdisjoint(row for each in scenarios for row in each.row_ids()):
+        files = ", ".join(str(each.path) for each in scenarios)
+        raise UsageError(
+            files, "", f"none of {'their' if len(scenarios) > 1 else 'its'} rows is in {path}"
+        )
+    return rows
 
 
 def beside(scenarios: Iterable[Path]) -> Path:

@@ -25,6 +25,22 @@ def test_a_smoke_run_runs_the_rows_of_the_selection(tmp_path: Path):
     assert outcomes(tmp_path / "r") == {"pool/three_steps[horizon=3]@serial-1": "PASS"}
 
 
+def test_a_smoke_run_of_a_file_with_no_row_in_the_selection_says_that(tmp_path: Path):
+    scenario = write(tmp_path / "scenarios" / "pool" / "three_steps.toml", THREE_STEPS)
+    selection = write(tmp_path / "scenarios" / "smoke.toml", SMOKE.replace("three", "four"))
+    done = harness("run", scenario, "--smoke", "--backend", SERIAL, "--reports", tmp_path / "r")
+    assert done.code == 64
+    assert done.errors == [f"harness: {scenario}: none of its rows is in {selection}"]
+
+
+def test_a_row_that_is_asked_for_and_not_in_the_selection_is_said_to_be_there(tmp_path: Path):
+    scenario = write(tmp_path / "scenarios" / "pool" / "three_steps.toml", ROWS)
+    write(tmp_path / "scenarios" / "smoke.toml", SMOKE)
+    words = ("--backend", SERIAL, "--reports", tmp_path / "r")
+    done = harness("run", scenario, "--smoke", "--row", "horizon=2", *words)
+    assert done.errors[-1] == "harness: --row: horizon=2: the smoke selection has no such row"
+
+
 def test_a_smoke_run_without_a_selection_is_a_usage_error(tmp_path: Path):
     scenario = write(tmp_path / "scenarios" / "pool" / "three_steps.toml", ROWS)
     done = harness("run", scenario, "--smoke", "--backend", SERIAL, "--reports", tmp_path / "r")
