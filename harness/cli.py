@@ -253,9 +253,9 @@ def report_command(directory: Path) -> int:
 @main.command("expect")
 @click.argument("directory", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--backend", required=True, help="Its name, as in the cells' ids or as it was run.")
-@click.option("--expires", required=True, help="The version from which the entries no longer hold.")
+@click.option("--expires", required=True, help="The version from which new entries no longer hold.")
 def expect_command(directory: Path, backend: str, expires: str) -> None:
-    """Print a list of known outcomes from a run, to be given its reasons by hand."""
+    """Print a list of known outcomes from a run, to be given its reasons by hand; what was listed keeps its own."""
     expectations.check_version("--expires", "", expires)
     record = read_json(directory / "run.json")
     asked = (each for each in record.backends if backend in (each.own_name, each.id, each.name))

@@ -173,19 +173,43 @@ def _code(cell: CellResult, *, strict: bool) -> int:
 
 
 def write(cells: Iterable[CellResult], backend: str, expires: str) -> str:
-    """A file that lists what a run found, to be given its reasons by hand."""
+    """A file that lists what a run found, to be given its reasons by hand; what was listed keeps what it said.
+
+    Args:
+        cells: of the run.
+        backend: the list's name.
+        expires: the version from which new entries no longer hold.
+    """
     parts = [f"# Known outcomes of {backend}. Every entry has a reason and expires."]
     for cell in cells:
-        racy = len(cell.listed) > 1 and cell.outcome in cell.listed
-        if cell.outcome in (Outcome.PASS, Outcome.UNSUPPORTED) and not racy:
-            continue
-        name = row_of(cell.id)
-        reason = cell.expected_reason or cell.reason
-        outcome = list(cell.listed) if racy else cell.outcome.value
-        found = {f.checker for f in cell.findings if f.contract is not Contract.OPINION}
-        checkers = sorted(found | set(cell.expected_checkers if racy else ()))
-        lines = {"cell": name, "outcome": outcome, "checkers": checkers}
-        lines |= {"reason": reason, "expires": expires}
-        body = "\n".join(f"{key} = {json.dumps(value)}" for key, value in lines.items() if value)
-        parts.append(f"[[cells]]\n{body}")
+        kept = standing(cell) in (Standing.LISTED, Standing.NOT_HERE)
+        if kept or cell.outcome not in (Outcome.PASS, Outcome.UNSUPPORTED):
+            entry = {**_found(cell, expires), **(_known(cell) if kept else {})}
+            body = "\n".join(
+                f"{key} = {json.dumps(value)}" for key, value in entry.items() if value
+            )
+            parts.append(f"[[cells]]\n{body}")
     return "\n\n".join(parts) + "\n"
+
+
+def _found(cell: CellResult, expires: str) -> dict[str, Any]:
+    """An entry that says what a run found in a cell; what a list had said of it beside that stays."""
+    racy = len(cell.listed) > 1 and cell.outcome in cell.listed
+    found = {f.checker for f in cell.findings if f.contract is not Contract.OPINION}
+    return {
+        "cell": row_of(cell.id),
+        "outcome": list(cell.listed) if racy else cell.outcome.value,
+        "checkers": sorted(found | set(cell.expected_checkers if racy else ())),
+        "reason": cell.expected_reason or cell.reason,
+        "confirmed": cell.expected_confirmed,
+        "expires": cell.expected_expires or expires,
+    }
+
+
+def _known(cell: CellResult) -> dict[str, Any]:
+    """What its entry says of what comes of a cell, and who finds it."""
+    outcomes = [each.value for each in cell.listed]
+    return {
+        "outcome": outcomes if len(outcomes) > 1 else outcomes[0],
+        "checkers": list(cell.expected_checkers),
+    }

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -182,7 +182,6 @@ def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
         seed=options.seed,
         properties=column.capabilities.get(component.name, {}),
     )
-    known = listed.get(loaded.row_id(row))
     undeclared = unsupported(request, component, column.capabilities)
     missing = None if undeclared else lacking(request)
     blank = CellResult(
@@ -198,19 +197,29 @@ def _job(  # noqa: PLR0913 - one cell is where all of a run's choices meet
         seconds=0.0,
         replay=replay_line(cell, loaded.path, column.wanted, options),
         level=2 if _interleaves(request) else 3,
-        expected=known.outcomes[0] if known else None,
-        expected_also=known.outcomes[1:] if known else (),
-        expected_reason=known.reason if known else None,
-        expected_checkers=known.checkers if known else (),
         lacking=missing is not None,
     )
+    known = listed.get(loaded.row_id(row))
     return Job(
         server=column.server,
         request=request,
         directory=root / "cells" / slug(cell),
-        blank=blank,
+        blank=blank if known is None else _listed(blank, known),
         repeat=options.repeat,
         unsupported=undeclared or missing,
+    )
+
+
+def _listed(cell: CellResult, known: expectations.Listed) -> CellResult:
+    """A cell with what is listed for it."""
+    return replace(
+        cell,
+        expected=known.outcomes[0],
+        expected_also=known.outcomes[1:],
+        expected_reason=known.reason,
+        expected_checkers=known.checkers,
+        expected_confirmed=known.confirmed,
+        expected_expires=known.expires,
     )
 
 

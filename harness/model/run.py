@@ -76,6 +76,8 @@ class CellResult:
         expected_also: the others, where a race in the backend decides.
         expected_reason: the reason given there.
         expected_checkers: whose findings the list speaks of; empty if it does not say.
+        expected_confirmed: the script that shows it without the harness, as the list names it.
+        expected_expires: until which version the list says that.
         lacking: it was not run for want of something on this machine, which its reason names.
         level: what the determinism rests on (1 pure, 2 sequence points, 3 seeded plan).
         findings: of the run that counts.
@@ -105,6 +107,8 @@ class CellResult:
     expected_also: tuple[Outcome, ...] = ()
     expected_reason: str | None = None
     expected_checkers: tuple[str, ...] = ()
+    expected_confirmed: str = ""
+    expected_expires: str = ""
     lacking: bool = False
     findings: tuple[Finding, ...] = ()
     checkers: tuple[CheckerReport, ...] = ()

@@ -293,6 +293,15 @@ def test_a_list_is_printed_for_a_backend_by_its_own_name(tmp_path: Path, scenari
     assert harness("run", scenario, "--backend", RAISES, "--reports", tmp_path).code == 0
 
 
+def test_a_list_that_is_printed_again_keeps_what_it_said(tmp_path: Path, scenario: Path):
+    listed = '[[cells]]\ncell = "pool/three_steps[]"\noutcome = "FAIL"\ncheckers = ["expected_outcome"]\n'
+    listed += 'reason = "it exits"\nconfirmed = "raises-1/it_exits.py"\nexpires = "1.5"\n'
+    write(tmp_path / "scenarios" / "expected" / "raises.toml", listed)
+    harness("run", scenario, "--backend", RAISES, "--reports", tmp_path)
+    words = ("--backend", "raises", "--expires", "2")
+    assert listed in harness("expect", tmp_path / "latest", *words).out
+
+
 def test_a_listed_cell_in_which_another_checker_finds_something_is_worse(
     tmp_path: Path, scenario: Path
 ):

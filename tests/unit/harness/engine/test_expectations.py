@@ -12,6 +12,8 @@ import pytest
 from harness.engine.expectations import Expectations, load, write
 from harness.engine.loading import load as scenario
 from harness.engine.usage import UsageError
+from harness.model.run import CellResult
+from harness.model.scenario import row_of
 from harness.model.verdict import Contract, Finding, Outcome
 from tests.unit.harness.report import sample
 
@@ -123,3 +125,56 @@ def test_a_list_is_written_with_those_who_found_it():
 def test_the_checkers_of_an_entry_are_those_of_its_cells(tmp_path: Path):
     text = ENTRY.format(outcome='"HANG"') + 'checkers = ["routing"]\n'
     assert listing(tmp_path, text)[CELL].checkers == ("routing",)
+
+
+KNOWN = replace(
+    sample.cell(sample.CLOSED, "", sample.TORCHRL, Outcome.HANG),
+    expected=Outcome.HANG,
+    expected_reason="it polls",
+    expected_checkers=("bounded_shutdown", "no_leaks"),
+    expected_confirmed="torchrl-0.14.1/it_polls.py",
+    expected_expires="0.14.9",
+)
+
+
+def rewritten(cell: CellResult) -> dict[str, object]:
+    (entry,) = tomllib.loads(write([cell], "torchrl", "0.15"))["cells"]
+    assert isinstance(entry, dict)
+    return entry
+
+
+def test_an_entry_of_a_cell_that_is_as_listed_is_written_as_it_was():
+    assert rewritten(replace(KNOWN, findings=(replace(ROUTED, time=True),))) == {
+        "cell": row_of(KNOWN.id),
+        "outcome": "HANG",
+        "checkers": ["bounded_shutdown", "no_leaks"],
+        "reason": "it polls",
+        "confirmed": "torchrl-0.14.1/it_polls.py",
+        "expires": "0.14.9",
+    }
+
+
+def test_an_entry_of_a_cell_that_comes_to_something_else_keeps_all_but_that_and_who_finds_it():
+    assert rewritten(replace(KNOWN, outcome=Outcome.FAIL, findings=(ROUTED,))) == {
+        "cell": row_of(KNOWN.id),
+        "outcome": "FAIL",
+        "checkers": ["routing"],
+        "reason": "it polls",
+        "confirmed": "torchrl-0.14.1/it_polls.py",
+        "expires": "0.14.9",
+    }
+
+
+def test_an_entry_of_a_cell_that_this_machine_cannot_run_stays():
+    cell = replace(KNOWN, outcome=Outcome.UNSUPPORTED, lacking=True)
+    assert rewritten(cell) == rewritten(KNOWN)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PASS, Outcome.UNSUPPORTED])
+def test_an_entry_of_a_cell_that_is_well_is_not_written(outcome: Outcome):
+    assert "cells" not in tomllib.loads(write([replace(KNOWN, outcome=outcome)], "torchrl", "0.15"))
+
+
+def test_an_entry_of_a_cell_that_is_new_expires_as_was_asked():
+    cell = sample.cell(sample.CLOSED, "", sample.TORCHRL, Outcome.FAIL)
+    assert rewritten(cell)["expires"] == "0.15"
