@@ -30,6 +30,7 @@ from harness.planted.catalogue_transfers import (
     TRANSFERS,
 )
 from harness.planted.catalogue_weights import WEIGHTS_BUGS
+from harness.planted.catalogue_weights_behind import BEHIND_BUGS
 from harness.planted.catalogue_weights_membership import MEMBERSHIP_BUGS
 from harness.planted.exit_bugs import EXIT_BUGS
 from harness.planted.slots_catalogue import SLOT_BUGS
@@ -289,6 +290,7 @@ _PLAIN: tuple[PlantedBug, ...] = (
     *TRANSFERS,
     *WEIGHTS_BUGS,
     *MEMBERSHIP_BUGS,
+    *BEHIND_BUGS,
     *PARAMS,
     *RESTARTS,
     *SWITCHES,

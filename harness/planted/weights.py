@@ -21,8 +21,9 @@ from harness.adapters._reference_weights import (
 )
 from harness.adapters.reference import backend
 from harness.ports.backend import Backend
+from harness.ports.weights import WeightsCapabilities
 
-_FORKING = replace(
+FORKING = replace(
     WEIGHTS_CAPABILITIES, setup={**WEIGHTS_CAPABILITIES.setup, "start_method": frozenset({"fork"})}
 )
 
@@ -32,6 +33,7 @@ def planted(
     *places: tuple[ModuleType, str, object],
     schemes: Callable[[type[Any]], Callable[..., Any]] | None = None,
     sync: type[SchemeWeights] = SchemeWeights,
+    capabilities: WeightsCapabilities = FORKING,
 ) -> Backend:
     """The reference in which modules have something else under a name.
 
@@ -40,6 +42,7 @@ def planted(
         places: module, name, and what is there instead.
         schemes: makes wrong ones of the schemes, if they are wrong themselves.
         sync: the trainer with its workers.
+        capabilities: what it declares.
     """
 
     def making(kind: type[Any]) -> Callable[..., Any]:
@@ -53,7 +56,7 @@ def planted(
         return made
 
     found = {word: making(kind) for word, kind in SCHEMES.items()}
-    port = weights_port_of(found, _FORKING, sync)
+    port = weights_port_of(found, capabilities, sync)
     return replace(
         backend, name=name, version=lambda: "planted", pool=None, weights=port, storage=None
     )
