@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 from tests.leftovers import census, left_since
+
+# What is drawn is the same in every run, and how long an example takes is the machine's affair.
+settings.register_profile("steady", derandomize=True, database=None, deadline=None)
+settings.load_profile("steady")
 
 
 @pytest.fixture(autouse=True)

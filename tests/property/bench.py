@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.strategies import SearchStrategy
 
 from harness.engine import linux
@@ -28,6 +29,7 @@ from harness.ports.storage import StorageCapabilities
 from harness.ports.weights import WeightsCapabilities
 
 GENERATED = Path("reports", "generated")
+FOUND = DirectoryBasedExampleDatabase(".hypothesis/examples")
 
 _COMMON = settings(
     deadline=None,  # an example starts processes: its time is the machine's
@@ -38,7 +40,7 @@ _COMMON = settings(
 NO_SHRINKING = (Phase.explicit, Phase.generate)
 PROFILES = {
     "ci": settings(_COMMON, derandomize=True, database=None, max_examples=120),
-    "long": settings(_COMMON, max_examples=3000),
+    "long": settings(_COMMON, derandomize=False, database=FOUND, max_examples=3000),
 }
 
 

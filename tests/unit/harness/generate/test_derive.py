@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from hypothesis import find, given, settings
+from hypothesis import find, given
 
 from harness.generate.derive import choices, drawn, subsets, tagged, variants
 
@@ -34,7 +34,6 @@ def test_variants_are_all_combinations_of_what_is_not_given():
     assert list(variants(Verb, how="fast", times=2)) == [Verb(how="fast", times=2)]
 
 
-@settings(derandomize=True, database=None)
 @given(verb=drawn(Verb))
 def test_a_number_without_a_range_keeps_its_default(verb):
     assert verb.within_s == 5.0
@@ -44,7 +43,6 @@ def test_every_choice_is_drawn():
     assert find(drawn(Verb), lambda verb: verb.how == "fast") == Verb(how="fast")
 
 
-@settings(derandomize=True, database=None)
 @given(names=subsets("abcdef", left_out_max=2))
 def test_no_more_is_left_out_than_allowed(names):
     assert 4 <= len(names) <= 6

@@ -279,7 +279,7 @@ def test_in_every_order_readers_keep_whole_committed_rows_only(capacity, batches
     assert worlds > 500
 
 
-@settings(max_examples=80, stateful_step_count=40, deadline=None)
+@settings(max_examples=80, stateful_step_count=40)
 class AgainstAList(RuleBasedStateMachine):
     """The model is what is in each slot, by position, and who claims what."""
 
