@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -67,12 +69,14 @@ def test_a_second_interrupt_waits_for_no_guardian(tmp_path: Path):
         text=True,
     ) as process:
         guardian = stopped(process.pid, Deadline.after(BOUND_S))
-        for _ in range(2):
-            process.send_signal(signal.SIGINT)
-            pause(0.2)  # else the two would be one
-        process.communicate(timeout=20.0)  # a guardian has 30 s to clean up
+        process.send_signal(signal.SIGINT)
+        told_to_end(guardian.pid, Deadline.after(BOUND_S))  # else the two might be one
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=BOUND_S)
     assert process.returncode == 130
     assert record(tmp_path)["cells"] == []
+    (ending,) = (tmp_path / "latest" / "cells").rglob("ending.json")
+    assert json.loads(ending.read_text())["error"] == "interrupted"  # not that it had 30 s, in vain
     assert not guardian.is_running()
 
 
@@ -84,6 +88,17 @@ def stopped(owner: int, deadline: Deadline) -> psutil.Process:
                 return each
         pause(0.02)
     raise AssertionError("nobody was stopped")
+
+
+def told_to_end(pid: int, deadline: Deadline) -> None:
+    """Wait until SIGTERM has been sent to a process that is stopped, and so cannot take it."""
+    status = Path(f"/proc/{pid}/status")
+    while not deadline.expired:
+        (pending,) = re.findall(r"^ShdPnd:\s+(\w+)$", status.read_text(), re.MULTILINE)
+        if int(pending, 16) >> signal.SIGTERM - 1 & 1:
+            return
+        pause(0.02)
+    raise AssertionError("nobody told it to end")
 
 
 def when_told(number: int, told: Path, *words: str | Path) -> tuple[int, str]:
