@@ -12,6 +12,7 @@ from tests.end_to_end.command import THREE_STEPS, harness, record, write
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hostile")]
 
 HOSTILE = "tests.backends.hostile"
+OURS = "HARNESS_TEST_RUN"  # in the environment of all that this run starts, and of nobody else
 OUTCOMES = {
     "deadlocks": ("HANG", "blocked: step"),
     "spins": ("HANG", "spinning: step"),
@@ -34,8 +35,11 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scenario = write(root / "three_steps.toml", THREE_STEPS)
     backends = [f"{HOSTILE}:{name}" for name in OUTCOMES]
     named = [word for name in backends for word in ("--backend", name)]
-    words = [*named, "--backend", "tests.backends.serial:backend", "--reports", root]
-    done = harness("run", scenario, *words, path=root)  # which marks all its processes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(OURS, str(root))
+        done = harness(
+            "run", scenario, *named, "--backend", "tests.backends.serial:backend", "--reports", root
+        )
     assert done.code == 3, done.err  # one cell lost its guardian
     return root
 
@@ -78,13 +82,13 @@ def test_a_flood_of_stderr_is_kept_at_both_ends_only(reports: Path):
 
 
 def test_nothing_of_the_cells_is_left_on_the_machine(reports: Path):
-    environments = {path: _bytes(path) for path in Path("/proc").glob("[0-9]*/environ")}
-    mark = str(reports).encode()
-    assert [path for path, environment in environments.items() if mark in environment] == []
+    ours = f"{OURS}={reports}".encode()
+    environments = {path: _environment(path) for path in Path("/proc").glob("[0-9]*/environ")}
+    assert [path for path, environment in environments.items() if ours in environment] == []
 
 
-def _bytes(path: Path) -> bytes:
+def _environment(path: Path) -> list[bytes]:
     try:
-        return path.read_bytes()
+        return path.read_bytes().split(b"\0")
     except OSError:
-        return b""  # it has ended
+        return []
