@@ -13,8 +13,9 @@ from torch import nn
 from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_thread
 from reference_impl.weights import MultiProcessWeightSyncScheme, PolicyWorkers
+from tests.patience import PATIENCE_S
 
-WAIT_S = 10.0
+WAIT_S = PATIENCE_S
 
 
 class TwoReads(nn.Module):
