@@ -12,7 +12,7 @@ import pytest
 from reference_impl.core import channel
 from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import Closed, WorkerError
-from reference_impl.core.ownership import start_process
+from reference_impl.core.ownership import OwnedThread, start_process
 from reference_impl.weights import MultiProcessWeightSyncScheme, PolicyWorkers
 from tests.stopping import stop
 from tests.unit.reference_impl.weights.policies import (
@@ -68,15 +68,22 @@ def test_closing_works_when_the_channels_were_closed_before(start_method):
     workers.close()
 
 
-def test_workers_that_lose_their_channels_at_once_are_waited_for_together():
+def test_workers_that_lose_their_channels_at_once_are_waited_for_together(monkeypatch):
     workers, scheme = make_workers(TwoReads, start_method="thread", num_workers=6)
+    join, until = OwnedThread.join, []
+
+    def noted(self, deadline):
+        until.append(deadline.at)
+        return join(self, deadline)
+
     with workers:
         for end in scheme.channels()["acks"]:
             channel.close(end)
-        soon = Deadline.after(2.0)  # one after the other they would take 3 s
-        with pytest.raises(WorkerError, match="worker 5"):
-            scheme.send(timeout=0.1)
-        assert not soon.expired
+        with monkeypatch.context() as patch:
+            patch.setattr(OwnedThread, "join", noted)
+            with pytest.raises(WorkerError, match="worker 5"):
+                scheme.send(timeout=0.1)
+        assert (len(until), len(set(until))) == (6, 1)
 
 
 def test_channels_are_named_by_direction():
@@ -139,6 +146,6 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.mark.slow
 def test_workers_end_when_their_owner_is_killed():
     owner = subprocess.run(
-        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, timeout=60, check=False
+        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, timeout=WAIT_S, check=False
     )
     assert gone([int(pid) for pid in owner.stdout.split()])
