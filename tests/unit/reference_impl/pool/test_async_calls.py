@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from reference_impl.core.errors import ReceiveTimeout
+from tests.patience import PATIENCE_S
+from tests.unit.reference_impl.pool.answers import answered
 from tests.unit.reference_impl.pool.envs import Behaviour
 
 
@@ -78,7 +80,7 @@ def test_what_was_sent_to_one_env_alone_is_no_part_of_a_batch(make_pool):
     td = actions(pool, 0, 1)
     pool.async_step_send(td[0], env_index=0)
     pool.async_step_send(td[1:], env_index=[1])
-    assert list(pool.async_step_recv(timeout=5.0)["env_index"]) == [1]
+    assert list(pool.async_step_recv(timeout=PATIENCE_S)["env_index"]) == [1]
     assert pool.async_step_recv(env_index=0)["env_index"] == 0
 
 
@@ -112,7 +114,8 @@ def test_a_timeout_loses_no_result(make_pool, gate):
 def test_at_the_deadline_a_batch_of_min_get_is_enough(make_pool, gate):
     pool = make_pool(Behaviour(gate=gate), Behaviour())
     pool.async_step_send(actions(pool, 0, 1))
-    assert list(pool.async_step_recv(min_get=1, timeout=0.2)["env_index"]) == [1]
+    assert answered(pool, 1)
+    assert list(pool.async_step_recv(min_get=1, timeout=0.05)["env_index"]) == [1]
     gate.open()
     pool.async_step_recv()
 
@@ -120,7 +123,7 @@ def test_at_the_deadline_a_batch_of_min_get_is_enough(make_pool, gate):
 def test_max_get_leaves_the_rest_for_the_next_call(make_pool):
     pool = make_pool(Behaviour(), Behaviour(), Behaviour())
     pool.async_step_send(actions(pool, 0, 1, 2))
-    first = pool.async_step_recv(min_get=2, max_get=2, timeout=5.0)
+    first = pool.async_step_recv(min_get=2, max_get=2, timeout=PATIENCE_S)
     rest = pool.async_step_recv()
     assert sorted([*first["env_index"], *rest["env_index"]]) == [0, 1, 2]
 

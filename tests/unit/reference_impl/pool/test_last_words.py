@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 
 import pytest
@@ -11,7 +10,8 @@ import torch
 
 from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import WorkerDied
-from reference_impl.pool.slots import ANSWERED, REQUEST
+from tests.patience import PATIENCE_S
+from tests.unit.reference_impl.pool.answers import answered
 from tests.unit.reference_impl.pool.envs import Behaviour
 
 QUIET = Behaviour(length=3)
@@ -22,24 +22,13 @@ def act(td):
     return td.set("action", torch.full((*td.shape, 2), 0.5))
 
 
-def answered(pool, env):
-    """Wait until an env's answer is there, without hearing it."""
-    if pool.resolved_exchange == "queue":
-        end = pool._workers.members[env].end
-        return bool(select.select([end.fileno()], [], [], 10.0)[0])
-    slots, deadline = pool._line.slots, Deadline.after(10.0)
-    while slots.word(env, ANSWERED) != slots.word(env, REQUEST) and not deadline.expired:
-        pass
-    return not deadline.expired
-
-
 @only_processes
 def test_what_a_worker_answered_counts_also_if_it_is_found_dead_by_another_call(make_pool):
     pool = make_pool(QUIET, QUIET)
     pool.async_step_send(act(pool.reset()))
     assert answered(pool, 1)
     os.kill(pool.worker_pids[1], signal.SIGKILL)
-    assert pool._workers.members[1].join(Deadline.after(10.0))
+    assert pool._workers.members[1].join(Deadline.after(PATIENCE_S))
     with pytest.raises(WorkerDied):
         pool.get_attr("tag", env_index=1)
     assert pool.async_step_recv(2)["next", "observation"].tolist() == [[1, 1, 1], [2, 1, 1]]
@@ -60,4 +49,4 @@ def test_an_interrupt_as_it_begins_to_wait_does_not_keep_the_next_call_from_it(m
     with pytest.raises(KeyboardInterrupt):
         pool.step(act(root))
     pool.async_reset_send(env_index=[0])
-    assert pool.async_reset_recv(timeout=10.0)["observation"].tolist() == [[1, 2, 0]]
+    assert pool.async_reset_recv(timeout=PATIENCE_S)["observation"].tolist() == [[1, 2, 0]]
