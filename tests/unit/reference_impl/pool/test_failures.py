@@ -18,26 +18,27 @@ import torch
 from torchrl.testing.mocking_classes import CountingBatchedEnv
 
 from reference_impl.core import channel
-from reference_impl.core.clock import MONOTONIC, Deadline
+from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import Closed, WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
+from tests.patience import PATIENCE_S
 from tests.stopping import stop
 from tests.unit.reference_impl.pool.envs import Behaviour, ProbeEnv
 
 ROOT = Path(__file__).parents[4]
 
 
-class Stopwatch:
-    """Fails the test if the block takes longer than the bound."""
+FAR_S = 2 * PATIENCE_S
 
-    def __init__(self, at_most_s: float) -> None:
-        self.at_most_s = at_most_s
+
+class EndsInTime:
+    """Fails the test if the block goes on for so long that it waits for what is `FAR_S` away, or does not come."""
 
     def __enter__(self) -> None:
-        self.start = MONOTONIC.now()
+        self.deadline = Deadline.after(PATIENCE_S)
 
     def __exit__(self, *_: object) -> None:
-        assert MONOTONIC.now() - self.start < self.at_most_s
+        assert not self.deadline.expired
 
 
 def act(td):
@@ -106,7 +107,7 @@ def test_a_reply_that_cannot_be_pickled_is_a_failure_of_that_call_alone(make_poo
 def test_the_death_of_a_worker_in_a_step_is_noticed(make_pool, plan, exitcode):
     pool = make_pool(Behaviour(), plan)
     td = act(pool.reset())
-    with Stopwatch(1.0), pytest.raises(WorkerDied, match="worker 1") as caught:
+    with EndsInTime(), pytest.raises(WorkerDied, match="worker 1") as caught:
         pool.step(td)
     assert caught.value.exitcode == exitcode
 
@@ -119,7 +120,7 @@ def test_a_dead_worker_is_refused_at_once_and_the_others_go_on(make_pool):
         with pytest.raises(WorkerDied):
             pool.step(td)
     pool.async_step_send(td[:1], env_index=[0])
-    assert list(pool.async_step_recv(timeout=5.0)["env_index"]) == [0]
+    assert list(pool.async_step_recv(timeout=PATIENCE_S)["env_index"]) == [0]
 
 
 @only_processes
@@ -136,10 +137,10 @@ def test_a_step_refused_for_a_dead_worker_moves_nobody(make_pool):
 
 @only_processes
 def test_closing_with_a_dead_worker_is_quick(make_pool):
-    pool = make_pool(Behaviour(), Behaviour(kill_in_steps=(1,)))
+    pool = make_pool(Behaviour(), Behaviour(kill_in_steps=(1,)), shutdown_timeout=FAR_S)
     with pytest.raises(WorkerDied):
         pool.step(act(pool.reset()))
-    with Stopwatch(1.0):
+    with EndsInTime():
         pool.close()
 
 
@@ -154,12 +155,12 @@ def test_an_exit_in_a_thread_is_a_failure_of_that_call_alone(make_pool):
 
 @only_processes
 def test_a_stopped_worker_is_ended_within_the_deadline(make_pool):
-    pool = make_pool(Behaviour(), Behaviour(), shutdown_timeout=1.0)
+    pool = make_pool(Behaviour(), Behaviour())
     pool.reset()
     pids = pool.worker_pids
     stop(pids[0])
     os.waitpid(pids[0], os.WUNTRACED)  # now it is stopped, no sooner
-    with Stopwatch(2.0):
+    with EndsInTime():
         pool.close()
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
@@ -169,7 +170,7 @@ def test_a_worker_that_hangs_in_its_env_is_ended_within_the_deadline(make_pool, 
     pool = make_pool(Behaviour(gate=gate), shutdown_timeout=1.0)
     pool.async_step_send(act(pool.reset()))
     gate.await_arrival()
-    with Stopwatch(2.0):
+    with EndsInTime():
         pool.close()
 
 
@@ -178,11 +179,11 @@ def test_a_thread_that_hangs_in_its_env_is_left_at_the_deadline_and_logged(make_
     pool = make_pool(Behaviour(gate=gate), shutdown_timeout=0.5)
     pool.async_step_send(act(pool.reset()))
     gate.await_arrival()
-    with Stopwatch(2.0):
+    with EndsInTime():
         pool.close()
     gate.open()
     assert "worker 0 did not end" in caplog.text
-    assert pool._workers.members[0].join(Deadline.after(5.0))
+    assert pool._workers.members[0].join(Deadline.after(PATIENCE_S))
 
 
 def test_closing_twice_is_no_error(make_pool):
@@ -199,19 +200,19 @@ def test_a_closed_pool_says_so(make_pool):
 
 
 def test_closing_with_unread_results_is_quick(make_pool):
-    pool = make_pool(Behaviour(size=1_000_000))
+    pool = make_pool(Behaviour(size=1_000_000), shutdown_timeout=FAR_S)
     pool.async_step_send(act(pool.reset()))
-    with Stopwatch(3.0):
+    with EndsInTime():
         pool.close()
 
 
 @pytest.mark.parametrize("name", ["commands", "results"])
 def test_closing_after_the_channels_is_quick(make_pool, name):
-    pool = make_pool(Behaviour(), Behaviour())
+    pool = make_pool(Behaviour(), Behaviour(), shutdown_timeout=FAR_S)
     pool.reset()
     for end in pool.channels()[name]:
         channel.close(end)
-    with Stopwatch(1.0):
+    with EndsInTime():
         pool.close()
 
 
@@ -219,7 +220,7 @@ def test_a_closed_channel_is_a_lost_env_not_a_hang(make_pool):
     pool = make_pool(Behaviour(), Behaviour())
     td = act(pool.reset())
     channel.close(pool.channels()["results"][1])
-    with Stopwatch(1.0), pytest.raises(WorkerDied, match="worker 1"):
+    with EndsInTime(), pytest.raises(WorkerDied, match="worker 1"):
         pool.step(td)
 
 
@@ -239,7 +240,7 @@ def test_a_call_that_waits_ends_when_another_thread_closes(make_pool, gate):
     waiting.start()
     threading.Timer(0.2, gate.open).start()
     pool.close()
-    waiting.join(5.0)
+    waiting.join(PATIENCE_S)
     assert not waiting.is_alive()
     assert len(raised) <= 1
 
@@ -258,7 +259,7 @@ def test_several_threads_each_receive_their_own_env(make_pool):
     for driver in drivers:
         driver.start()
     for driver in drivers:
-        driver.join(30.0)
+        driver.join(PATIENCE_S)
     for env, shown in seen.items():
         assert shown == [[env + 1, 1, step] for step in range(1, 51)]
 
@@ -286,7 +287,7 @@ def test_a_maker_that_returns_no_env_is_named(backend, exchange):
 
 
 def test_a_worker_that_dies_while_it_makes_its_env_is_named():
-    with Stopwatch(5.0), pytest.raises(WorkerDied, match=r"worker 1 .*construction.*3"):
+    with EndsInTime(), pytest.raises(WorkerDied, match=r"worker 1 .*construction.*3"):
         AsyncEnvPool([ProbeEnv, partial(os._exit, 3)], start_method="fork")
 
 
@@ -297,7 +298,7 @@ def test_a_maker_that_cannot_travel_is_named():
 
 
 def test_a_maker_that_hangs_is_ended_at_the_deadline(gate):
-    with Stopwatch(3.0), pytest.raises(WorkerError, match=r"worker 0 .*not made in time"):
+    with EndsInTime(), pytest.raises(WorkerError, match=r"worker 0 .*not made in time"):
         AsyncEnvPool([gate.pass_through], start_method="fork", start_timeout=0.5)
 
 
@@ -311,7 +312,8 @@ def test_a_pool_that_is_forgotten_ends_its_workers(backend, exchange):
 
 
 def test_a_pool_in_a_cycle_whose_channels_were_closed_first_is_collected(backend, exchange):
-    pool = AsyncEnvPool([ProbeEnv], backend=backend, exchange=exchange, start_method="fork")
+    options = {"backend": backend, "exchange": exchange, "shutdown_timeout": FAR_S}
+    pool = AsyncEnvPool([ProbeEnv], start_method="fork", **options)
     pool.reset()
     workers = pool._workers
     pool.itself = [pool]
@@ -319,7 +321,7 @@ def test_a_pool_in_a_cycle_whose_channels_were_closed_first_is_collected(backend
         channel.close(end)
     collector = threading.Thread(target=gc.collect)  # noqa: TID251 - joined below
     del pool
-    with Stopwatch(2.0):
+    with EndsInTime():
         collector.start()
         collector.join()
     assert not any(member.alive for member in workers.members)
@@ -353,7 +355,7 @@ def test_an_interpreter_that_leaves_without_closing_takes_its_workers_along(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (code, "")
@@ -365,7 +367,7 @@ def _await_end(pid: int) -> None:
     try:
         process = psutil.Process(pid)
         if process.status() != psutil.STATUS_ZOMBIE:
-            process.wait(5.0)
+            process.wait(PATIENCE_S)
     except psutil.NoSuchProcess:
         return
 
@@ -381,5 +383,5 @@ def test_errors_travel_between_processes():
 def test_a_deadline_of_zero_looks_once(make_pool):
     pool = make_pool(Behaviour())
     pool.async_step_send(act(pool.reset()))
-    channel.wait(pool.channels()["results"], (), Deadline.after(5.0))
+    channel.wait(pool.channels()["results"], (), Deadline.after(PATIENCE_S))
     assert list(pool.async_step_recv(timeout=0.0)["env_index"]) == [0]
