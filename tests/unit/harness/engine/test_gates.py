@@ -17,6 +17,7 @@ from harness.engine.gates import GateServer
 from harness.model.gate import GateRule, Order
 from harness.model.plain import to_plain
 from harness.payloads.link import Journal
+from tests.patience import PATIENCE_S
 
 
 class Gate:
@@ -284,12 +285,14 @@ class Owner:
     """A process that waits for a signal."""
 
     def __init__(self, gate: Gate) -> None:
-        command = ["env", "--default-signal=INT", "sleep", "60"]  # a job of a CI may ignore it
-        self.process = subprocess.Popen(command, start_new_session=True)  # noqa: TID251 - to signal
+        # A job of a CI may ignore it, and hand that down; a handler is not handed down.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.process = subprocess.Popen(["sleep", "60"], start_new_session=True)  # noqa: TID251 - to signal
+        signal.signal(signal.SIGINT, before)
         gate.server.driver = self.process.pid
 
     def code(self) -> int:
-        return self.process.wait(10)
+        return self.process.wait(PATIENCE_S)
 
 
 @pytest.fixture
