@@ -19,6 +19,7 @@ from reference_impl.storage import RingBusy, SharedReplayBuffer, SharedStorage
 from reference_impl.storage.columns import Columns
 from reference_impl.storage.header import Header
 from reference_impl.storage.shared_ring import LOOK_S, SharedRing
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.storage.locks import held
 from tests.unit.reference_impl.storage.rows import rows, stamps
 
@@ -35,13 +36,13 @@ def child(target, *args, start_method="fork"):
         yield process, ours
     finally:
         process.kill()
-        assert process.join(Deadline.after(60.0))
+        assert process.join(Deadline.after(PATIENCE_S))
         process.release()
         ours.close()
 
 
 def heard(pipe) -> object:
-    assert pipe.poll(60.0)
+    assert pipe.poll(PATIENCE_S)
     return pipe.recv()
 
 
@@ -95,7 +96,7 @@ def test_a_writer_that_is_killed_leaves_no_row_and_nothing_locked(where, caplog)
     storage = SharedStorage(8, patience_s=20.0)
     storage.append(rows(0, 8))
     with child(die_at, storage, where) as (process, _):
-        assert process.join(Deadline.after(60.0))
+        assert process.join(Deadline.after(PATIENCE_S))
     threading.Event().wait(LOOK_S)
     claimed = where != "locked claim"
     with caplog.at_level(logging.WARNING, "reference_impl.storage"):
@@ -151,8 +152,11 @@ def test_samples_beside_writers_at_full_speed_are_whole(capacity):
         ),
     ):
         heard(one), heard(other)
-        seen = [stamps(buffer.sample()) for _ in range(300)]
-    assert len({stamp for sample in seen for stamp in sample}) > capacity
+        seen, times, deadline = set[int](), 0, Deadline.after(PATIENCE_S)
+        while (times < 300 or len(seen) <= capacity) and not deadline.expired:
+            seen.update(stamps(buffer.sample()))
+            times += 1
+    assert len(seen) > capacity
 
 
 def write_episodes_for_ever(pipe, storage, first):
@@ -199,7 +203,7 @@ def test_who_is_stopped_with_the_lock_is_named_when_the_bound_is_over():
             storage.append(rows(2, 1))
         assert stamps(storage.get(slice(None))) == [0, 1]  # reading needs no lock
         process.kill()
-        process.join(Deadline.after(60.0))
+        process.join(Deadline.after(PATIENCE_S))
         storage.append(rows(2, 1))
     assert stamps(storage.get(slice(None))) == [0, 1, 2]
 
@@ -221,7 +225,7 @@ def test_what_could_not_be_committed_is_given_up_once_the_ring_can_be_had(monkey
                 storage.append(rows(2, 2))
         assert stamps(storage.get(slice(None))) == [0, 1]
         process.kill()
-        process.join(Deadline.after(60.0))
+        process.join(Deadline.after(PATIENCE_S))
     assert storage.append(rows(4, 4)).tolist() == [0, 1, 2, 3]
     assert (stamps(storage.get(slice(None))), storage.lost_rows) == ([4, 5, 6, 7], 2)
 
@@ -234,7 +238,7 @@ def test_threads_take_turns():
             storage.append(rows(start, 2))
 
     threads = [start_thread(write, (first,), name=f"writer {first}") for first in (0, 200, 400)]
-    assert all(thread.join(Deadline.after(60.0)) for thread in threads)
+    assert all(thread.join(Deadline.after(PATIENCE_S)) for thread in threads)
     assert sorted(stamps(storage.get(slice(None)))) == list(range(600))
 
 
@@ -246,16 +250,16 @@ def test_a_fork_while_a_thread_holds_the_lock_is_not_locked_out():
     def hold():
         with held(storage.shared._lock):
             has.set()
-            go.wait(60.0)
+            go.wait(PATIENCE_S)
 
     thread = start_thread(hold, (), name="holder")
-    assert has.wait(60.0)
+    assert has.wait(PATIENCE_S)
     buffer = SharedReplayBuffer(storage=storage, batch_size=1)
     with child(write_and_say, buffer, 1, 1, 1) as (_, pipe):
         assert not pipe.poll(0.2)
         go.set()
         assert heard(pipe) == 2
-    assert thread.join(Deadline.after(60.0))
+    assert thread.join(Deadline.after(PATIENCE_S))
     assert torch.equal(storage.get(slice(None))["stamp"], torch.arange(2))
 
 
