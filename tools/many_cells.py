@@ -20,6 +20,7 @@ from harness.engine.loading import load
 from harness.engine.plan import Options, jobs_of, wanted
 from harness.engine.servers import Server, search_path
 from harness.engine.supervisor import Supervisor
+from harness.engine.timescale import measure
 from harness.ports.clock import Deadline, now_ns, pause
 
 ROOT = Path(__file__).parents[1]
@@ -150,7 +151,7 @@ def _some(server: Server, directory: Path, repeat: int) -> Counter[str]:
     """Run every row so often; how many cells had which outcome."""
     loaded = [load(ROOT / "scenarios" / "pool" / f"{stem}.toml") for stem, _ in ROWS]
     options = Options(rows=tuple({row for _, rows in ROWS for row in rows}))
-    jobs = jobs_of(loaded, list(server.columns), options, directory, 1.0)
+    jobs = jobs_of(loaded, list(server.columns), options, directory, measure())
     for job in jobs:
         job.repeat = repeat
     directory.mkdir()
