@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from harness.payloads import link as links
+from tests.patience import PATIENCE_S
 
-STOP_S = 5.0
+STOP_S = PATIENCE_S
 
 
 def close_and_drop(made: Any) -> None:

@@ -21,10 +21,11 @@ from harness.payloads.env import CountingEnvFactory
 from harness.payloads.link import SilentLink
 from harness.ports import pool as port
 from tests.conformance.conftest import close_and_drop
+from tests.patience import PATIENCE_S
 
 NUM_ENVS = 2
-DEADLINE_S = 5.0
-RECEIVE_S = 2.0  # torchrl waits for as long also when everything is in
+DEADLINE_S = PATIENCE_S
+RECEIVE_S = 5.0  # torchrl waits for as long also when everything is in
 ADAPTER_LINES_MAX = 80
 TYPES = typing.get_type_hints(port.PoolSetup)
 

@@ -14,9 +14,10 @@ from harness.payloads.policy import VersionedPolicyFactory
 from harness.ports import weights as port
 from harness.ports.clock import now_ns
 from tests.conformance.conftest import close_and_drop
+from tests.patience import PATIENCE_S
 
 NUM_WORKERS = 2
-DEADLINE_S = 5.0
+DEADLINE_S = PATIENCE_S
 TYPES = typing.get_type_hints(port.WeightsSetup)
 
 

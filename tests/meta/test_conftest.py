@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[2]
 HOOKS = """
 from tests import leftovers
@@ -29,7 +31,7 @@ def outcomes(folder: Path, test: str, **environment: str) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     return run.stdout.splitlines()[-1].rsplit(" in ", 1)[0]

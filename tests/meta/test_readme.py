@@ -12,6 +12,7 @@ import pytest
 
 from harness.engine.loading import load, parse
 from tests.end_to_end.command import ROOT, harness
+from tests.patience import PATIENCE_S
 from tools.readme_tables import README, rendered
 
 TEXT = README.read_text(encoding="utf-8")
@@ -35,7 +36,7 @@ def run(script: str, directory: Path) -> str:
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ from harness.engine.selftest import planted
 from harness.generate import pool_scenarios
 from harness.generate.strategies import FAULTS, INDISPENSABLE, VERBS
 from harness.model.scenario import Scenario
+from tests.patience import PATIENCE_S
 from tests.property.bench import NO_SHRINKING, Bench, hunt, profile, profile_name
 
 # Planted bugs that nothing shows but these verbs, faults and setup keys; a hunt keeps to them.
@@ -78,7 +79,7 @@ def test_a_wrong_pool_is_found_and_its_shrunk_scenario_replays_red(tmp_path, wro
         [sys.executable, "-m", "harness", *replay],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert again.returncode == 1, again.stdout + again.stderr

@@ -11,6 +11,7 @@ import pytest
 
 from harness.engine.aside import Busy, in_second_thread, repeated_beside
 from harness.ports.clock import Deadline
+from tests.patience import PATIENCE_S
 
 LONG_S = 0.1  # longer than it takes to return without waiting
 
@@ -45,7 +46,7 @@ def test_it_is_repeated_in_another_thread_until_the_block_ends():
             often.set()
 
     with repeated_beside(run):
-        assert often.wait(5.0)
+        assert often.wait(PATIENCE_S)
     count = len(ran)
     assert set(ran) != {threading.get_ident()}
     assert len(ran) == count
@@ -59,7 +60,7 @@ def test_what_is_repeated_raises_where_the_block_ends():
         raise KeyError("there")
 
     with pytest.raises(KeyError, match="there"), repeated_beside(fail):
-        assert failed.wait(5.0)
+        assert failed.wait(PATIENCE_S)
 
 
 def test_a_thread_that_logs_holds_the_lock_of_the_log_until_it_is_told_to_end():
@@ -67,7 +68,7 @@ def test_a_thread_that_logs_holds_the_lock_of_the_log_until_it_is_told_to_end():
     (handler,) = (h for h in logging.getLogger().handlers if isinstance(h, QueueHandler))
     assert isinstance(handler.queue, queue.Queue)
     lock = handler.queue.mutex
-    deadline = Deadline.after(5.0)
+    deadline = Deadline.after(PATIENCE_S)
     while not (held := lock.locked()) and not deadline.expired:
         pass
     assert held

@@ -11,6 +11,7 @@ import pytest
 
 from harness.engine import census
 from harness.ports.clock import Deadline
+from tests.patience import PATIENCE_S
 
 STRIKES = (census.kill, census.freeze)
 
@@ -45,12 +46,12 @@ def test_names_in_shared_memory_are_those_that_are_not_the_harness_own(tmp_path,
 
 
 def test_who_is_alive_is_killed(child):
-    assert census.kill(child.pid, Deadline.after(5.0))
+    assert census.kill(child.pid, Deadline.after(PATIENCE_S))
     assert child.wait() == -signal.SIGKILL
 
 
 def test_who_is_alive_is_stopped(child):
-    assert census.freeze(child.pid, Deadline.after(5.0))
+    assert census.freeze(child.pid, Deadline.after(PATIENCE_S))
     assert census.state(child.pid) == "T"
 
 
@@ -58,6 +59,6 @@ def test_who_is_alive_is_stopped(child):
 @pytest.mark.parametrize("reap", [True, False], ids=["reaped", "zombie"])
 def test_who_has_ended_is_struck_by_nobody(child, strike, reap):
     end(child, reap=reap)
-    deadline = Deadline.after(5.0)
+    deadline = Deadline.after(PATIENCE_S)
     assert not strike(child.pid, deadline)
     assert not deadline.expired  # nobody waited for what cannot come

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from harness.ports.leave import How
+from tests.patience import PATIENCE_S
 
 SCRIPT = """
 from harness.engine.leaving import Way
@@ -20,7 +21,7 @@ def ended(how: How, failed: str = "None") -> tuple[int, str]:
     """Exit code and last line of stderr."""
     script = SCRIPT.format(how=how, failed=failed)
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     return done.returncode, (done.stderr.splitlines() or [""])[-1]
 
 

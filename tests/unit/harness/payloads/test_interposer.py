@@ -16,6 +16,7 @@ from harness.payloads.ends import Pairs, name_of
 from harness.payloads.interposer import MULTIPROCESSING, install
 from harness.payloads.link import ProbeError
 from harness.ports.backend import Hook
+from tests.patience import PATIENCE_S
 
 Pair = tuple[Connection, Connection]
 GO = {"op": "go", "counted": True}
@@ -215,7 +216,7 @@ def test_a_torn_item_arrives_in_half_and_its_sender_is_dead(line: Line, pipe: Pa
     context = multiprocessing.get_context("fork")  # noqa: TID251 - it is to be killed, and is joined below
     sender = context.Process(target=send, args=(pipe[0], "x" * 100))
     sender.start()
-    sender.join(10.0)
+    sender.join(PATIENCE_S)
     pipe[0].close()
     assert sender.exitcode == -9
     assert 0 < len(os.read(pipe[1].fileno(), 4096)) < 100

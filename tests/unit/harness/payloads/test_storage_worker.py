@@ -22,6 +22,7 @@ from harness.payloads.storage_worker import (
     serve,
 )
 from harness.ports.storage import Columns, Sampled, StorageSetup, Stored
+from tests.patience import PATIENCE_S
 
 SETUP = StorageSetup(width=2, dims=2)
 
@@ -81,7 +82,7 @@ def end(memory):
     yield ours
     if not memory.closed:
         ours.send(End())
-    served.join(5)
+    served.join(PATIENCE_S)
     ours.close()
     theirs.close()
 

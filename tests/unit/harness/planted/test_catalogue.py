@@ -14,6 +14,7 @@ from harness.engine.loader import backend_of
 from harness.engine.loading import find, load
 from harness.model.planted import PlantedBug
 from harness.planted.catalogue import PLANTED
+from tests.patience import PATIENCE_S
 
 SCENARIOS = Path(__file__).parents[4] / "scenarios"
 each_bug = pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.name)
@@ -73,6 +74,10 @@ def test_importing_the_catalogue_brings_no_backend():
         "print(sorted({'torch', 'torchrl', 'reference_impl'} & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
     assert done.stdout.strip() == "[]"

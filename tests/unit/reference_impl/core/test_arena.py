@@ -11,6 +11,7 @@ import torch
 from reference_impl.core.arena import Arena
 from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_process
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def fill_with(arena: Arena, value: int) -> None:
 def test_what_another_process_writes_is_seen(arena, start_method):
     arena.resize(64)
     process = start_process(partial(fill_with, arena, 7), (), name="w", start_method=start_method)
-    assert process.join(Deadline.after(60.0))
+    assert process.join(Deadline.after(PATIENCE_S))
     process.release()
     assert arena.map().tolist() == [7] * 64
 

@@ -9,6 +9,7 @@ import pytest
 from reference_impl.core.bell import Bell
 from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_process
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -34,8 +35,8 @@ def test_it_rings_until_it_is_taken(bell):
 
 def test_another_process_rings_it(bell):
     process = start_process(bell.ring, (), name="ringer", start_method="fork")
-    assert readable(bell, 10.0)
-    assert process.join(Deadline.after(10.0))
+    assert readable(bell, PATIENCE_S)
+    assert process.join(Deadline.after(PATIENCE_S))
     process.release()
 
 

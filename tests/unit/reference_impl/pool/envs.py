@@ -12,6 +12,8 @@ from tensordict import TensorDict, TensorDictBase
 from torchrl.data import Bounded, Categorical, Composite, Unbounded
 from torchrl.envs import EnvBase
 
+from tests.patience import PATIENCE_S
+
 
 class Gate:
     """Holds whoever passes until it is opened; works across a fork. One token lets one pass."""
@@ -24,7 +26,7 @@ class Gate:
         os.write(self._arrivals[1], b"x")
         os.read(self._tokens[0], 1)
 
-    def await_arrival(self, timeout_s: float = 10.0) -> None:
+    def await_arrival(self, timeout_s: float = PATIENCE_S) -> None:
         assert select.select([self._arrivals[0]], [], [], timeout_s)[0], "nobody came to the gate"
         os.read(self._arrivals[0], 1)
 

@@ -21,6 +21,7 @@ from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import Closed, WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
 from reference_impl.pool.messages import Operation
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.pool.ledger_model import (
     WAIT,
     Answer,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from tests.unit.reference_impl.pool.ledger_model import Event, Outcome
 
 WELL, BADLY = b"w", b"f"
-ANSWER_S = 20.0  # what an env that was let to answer gets on a loaded machine
+ANSWER_S = PATIENCE_S
 ASYNC = {
     Operation.RESET: "reset",
     Operation.STEP: "step",

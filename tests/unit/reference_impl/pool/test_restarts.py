@@ -19,6 +19,7 @@ from reference_impl.pool.env_params import Update, reinits, superseding
 from reference_impl.pool.options import Options
 from reference_impl.pool.restarts import RestartingConversation, Restarts, cut_off
 from reference_impl.pool.state import Lost
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.pool.envs import Behaviour, ProbeEnv
 
 QUIET = Behaviour(length=3)
@@ -214,9 +215,9 @@ def test_a_close_does_not_wait_for_a_restart(make):
             raised.append(error)
 
     stepping = start_thread(step, (), name="stepping")
-    assert pool._workers.closing.waited_for.wait(10.0)
+    assert pool._workers.closing.waited_for.wait(PATIENCE_S)
     pool.close()
-    assert stepping.join(Deadline.after(10.0))
+    assert stepping.join(Deadline.after(PATIENCE_S))
     assert len(raised) == 1
 
 

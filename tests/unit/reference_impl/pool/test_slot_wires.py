@@ -12,6 +12,7 @@ from reference_impl.core.clock import Deadline
 from reference_impl.core.holds import held
 from reference_impl.pool import slot_wires
 from reference_impl.pool.slot_wires import Wires
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.interrupts import interrupted_at
 
 
@@ -82,7 +83,7 @@ def test_envs_of_one_worker_have_one_wire_and_one_ring_says_all_of_them():
     assert [wires[env].envs for env in (0, 3, 4)] == [range(2), range(2, 4), range(4, 5)]
     wires.connect(())
     wires[3].answered.ring()
-    assert wires.rung(Deadline.after(1.0)) == ([2, 3], False)
+    assert wires.rung(Deadline.after(PATIENCE_S)) == ([2, 3], False)
     wires.close()
 
 

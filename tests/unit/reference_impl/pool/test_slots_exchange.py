@@ -22,6 +22,7 @@ from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import WorkerDied, WorkerError
 from reference_impl.pool import AsyncEnvPool
 from reference_impl.pool.messages import Operation
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.pool.envs import Behaviour, ProbeEnv
 from tests.unit.reference_impl.pool.gated_pool import BADLY, WELL, GatedPool
 
@@ -320,9 +321,9 @@ def test_what_a_worker_answered_before_it_died_is_heard_while_another_is_waited_
     assert pool._line._wires[1].answered.take()  # the ring of the reset
     pool.async_step_send(root)
     gate.await_arrival()
-    assert select.select([pool._line._wires[1].answered], [], [], 10.0)[0]
+    assert select.select([pool._line._wires[1].answered], [], [], PATIENCE_S)[0]
     os.kill(pool.worker_pids[1], signal.SIGKILL)
-    heard = pool._line.listen([0, 1], Deadline.after(10.0))
+    heard = pool._line.listen([0, 1], Deadline.after(PATIENCE_S))
     assert [env for env, _ in heard.replies] == list(heard.gone) == [1]
     gate.open()
 

@@ -16,9 +16,10 @@ from reference_impl.core.ownership import start_thread
 from reference_impl.pool.controls import packed, unpacked
 from reference_impl.pool.messages import Operation
 from reference_impl.pool.state import PoolState
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.pool.envs import Behaviour
 
-WAIT_S = 10.0
+WAIT_S = PATIENCE_S
 LONG = Behaviour(length=9)
 only_processes = pytest.mark.parametrize("way", ["processes", "slots"], indirect=True)
 

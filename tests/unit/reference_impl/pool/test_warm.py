@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.patience import PATIENCE_S
+
 _FRESH = """
 import sys
 import gymnasium, torch
@@ -23,7 +25,11 @@ print(sorted(set(sys.modules) - known))
 
 def test_a_gymnasium_env_imports_nothing_more_and_nothing_was_drawn():
     done = subprocess.run(
-        [sys.executable, "-c", _FRESH], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", _FRESH],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
 
@@ -41,6 +47,10 @@ print(first()())
 
 def test_whoever_imports_it_first_is_not_kept():
     done = subprocess.run(
-        [sys.executable, "-c", _KEPT], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", _KEPT],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert (done.stdout.strip(), done.returncode) == ("None", 0), done.stderr

@@ -7,6 +7,7 @@ import fcntl
 from typing import TYPE_CHECKING
 
 from reference_impl.core.clock import Deadline
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 def held(lock: ProcessLock) -> Iterator[None]:
     """Hold it, as `run` does while it calls a function."""
     with lock._in_turn():
-        lock._take(Deadline.after(10.0))
+        lock._take(Deadline.after(PATIENCE_S))
         try:
             yield
         finally:
             fcntl.lockf(lock._fd, fcntl.LOCK_UN, 1, 0)
-    lock.alone(Deadline.after(10.0), lambda: None)  # what was closed meanwhile is closed now
+    lock.alone(Deadline.after(PATIENCE_S), lambda: None)  # what was closed meanwhile is closed now

@@ -22,6 +22,7 @@ from reference_impl.storage import (
     places,
     replacing,
 )
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.storage.locks import held
 from tests.unit.reference_impl.storage.rows import rows, stamps
 from tests.unit.reference_impl.storage.test_lock import others_find_it_held
@@ -151,7 +152,7 @@ def test_whenever_a_dump_is_killed_the_old_or_the_new_one_is_there(tmp_path, fir
         if not first:
             old.dumps(path)
         process = start_process(killed_at, (point, new, path), name="dumper", start_method="fork")
-        assert process.join(Deadline.after(60.0))
+        assert process.join(Deadline.after(PATIENCE_S))
         code = process.exitcode
         process.release()
         found = SharedStorage(5)
@@ -252,7 +253,7 @@ def test_dumps_and_loads_beside_writers_are_of_whole_rows(tmp_path):
             stamps(storage.get(slice(None)))
     finally:
         process.kill()
-        assert process.join(Deadline.after(60.0))
+        assert process.join(Deadline.after(PATIENCE_S))
         process.release()
 
 

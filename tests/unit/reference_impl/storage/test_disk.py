@@ -16,6 +16,7 @@ from reference_impl.core.ownership import start_process
 from reference_impl.storage import NoRoom, NotAStorage, RowsMismatch, SharedStorage
 from reference_impl.storage.columns import Columns
 from reference_impl.storage.shared_ring import SharedRing
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.storage.rows import rows, stamps
 
 
@@ -43,7 +44,7 @@ def crash(path, number, where):
 
 def crashed(path, number, where):
     process = start_process(crash, (path, number, where), name="writer", start_method="fork")
-    assert process.join(Deadline.after(60.0))
+    assert process.join(Deadline.after(PATIENCE_S))
     assert process.exitcode == -signal.SIGKILL
     process.release()
 

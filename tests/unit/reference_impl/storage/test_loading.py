@@ -13,6 +13,7 @@ from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_process
 from reference_impl.storage import NotAStorage, RingBusy, RowsMismatch, SharedStorage, checkpoint
 from reference_impl.storage.columns import Columns
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.interrupts import interrupted_at
 from tests.unit.reference_impl.storage.rows import rows, stamps
 
@@ -216,7 +217,7 @@ def killed_in_a_load(storage, state):
 def test_whoever_is_killed_in_a_load_holds_up_nobody():
     state, storage = filled(6, 4, first=50).state_dict(), filled(6, 4, patience_s=20.0)
     process = start_process(killed_in_a_load, (storage, state), name="loader", start_method="fork")
-    assert process.join(Deadline.after(60.0))
+    assert process.join(Deadline.after(PATIENCE_S))
     assert process.exitcode == -signal.SIGKILL
     process.release()
     assert storage.append(rows(9, 6)).tolist() == [4, 5, 0, 1, 2, 3]

@@ -12,6 +12,7 @@ from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_process, start_thread
 from reference_impl.storage.errors import RingBusy
 from reference_impl.storage.lock import ProcessLock
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.interrupts import interrupted_at
 from tests.unit.reference_impl.storage.locks import held
 
@@ -26,7 +27,7 @@ def arena():
 def others_find_it_held(fd: int) -> bool:
     """Return what another process finds."""
     process = start_process(try_it, (fd,), name="other", start_method="fork")
-    assert process.join(Deadline.after(60.0))
+    assert process.join(Deadline.after(PATIENCE_S))
     code = process.exitcode
     process.release()
     return code == 3
@@ -55,7 +56,7 @@ def test_an_interrupt_at_any_point_does_not_keep_it(arena):
         thread = start_thread(
             lock.run, (Deadline.after(0.0), lambda: called.append(2)), name="other"
         )
-        assert thread.join(Deadline.after(60.0))
+        assert thread.join(Deadline.after(PATIENCE_S))
         assert called.pop() == 2
         if not interrupted:
             break
@@ -91,7 +92,7 @@ def test_two_locks_on_one_file_are_one_between_threads(arena):
 
     with held(one):
         thread = start_thread(attempt, (), name="other")
-        assert thread.join(Deadline.after(60.0))
+        assert thread.join(Deadline.after(PATIENCE_S))
     assert failed == ["another thread of this process holds the ring"]
 
 

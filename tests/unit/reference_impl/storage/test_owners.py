@@ -9,6 +9,7 @@ from multiprocessing import Pipe
 from reference_impl.core.clock import Deadline
 from reference_impl.core.ownership import start_process
 from reference_impl.storage.owners import alive, me
+from tests.patience import PATIENCE_S
 
 
 def say_who(pipe):
@@ -20,16 +21,16 @@ def test_a_process_is_alive_until_it_ends():
     assert me().pid == os.getpid()
     ours, theirs = Pipe()
     process = start_process(say_who, (theirs,), name="other", start_method="fork")
-    assert ours.poll(60.0)
+    assert ours.poll(PATIENCE_S)
     other = ours.recv()
     assert (other.pid, alive(other)) == (process.pid, True)
     process.kill()
     # Not yet waited for: a zombie is none that could write.
-    deadline = Deadline.after(60.0)
+    deadline = Deadline.after(PATIENCE_S)
     while alive(other) and not deadline.expired:
         deadline.pause(0.001)
     assert not alive(other)
-    assert process.join(Deadline.after(60.0))
+    assert process.join(Deadline.after(PATIENCE_S))
     process.release()
     ours.close()
     theirs.close()
