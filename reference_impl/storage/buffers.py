@@ -15,7 +15,7 @@ from torchrl.data import (
     TensorDictReplayBuffer,
 )
 
-from reference_impl.storage import epochs
+from reference_impl.storage import epochs, slices
 from reference_impl.storage.entered import Entered
 from reference_impl.storage.errors import RingBusy
 from reference_impl.storage.storage import SharedStorage
@@ -145,6 +145,8 @@ class _SharedBuffer(ReplayBuffer):  # type: ignore[misc, unused-ignore]  # torch
         """Return indices of rows that can be read, and what the sampler says of them, or None."""
         if epochs.draws_rows_once(self._sampler):
             return epochs.draw(self._sampler, view, batch_size)
+        if view.closed_rows and slices.draws_slices(self._sampler):
+            return slices.draw(self._sampler, view, batch_size)
         index, info = self._sampler.sample(view, batch_size)
         closed = view.closed(view.rows_of(index))
         by_row = isinstance(self._sampler, PrioritizedSampler) and not isinstance(

@@ -123,6 +123,14 @@ class View:
         """How many of the slots that were ever written are not to be drawn, or more."""
         return sum(rows for _, rows in self._closed)
 
+    def open_positions(self) -> torch.Tensor:
+        """Return at which positions there are rows to be drawn, in order; int64 [n]."""
+        low = self.ring.low
+        is_open = torch.ones(self.ring.span, dtype=torch.bool)
+        for start, number in self._closed:
+            is_open[start - low : start - low + number] = False
+        return is_open.nonzero()[:, 0] + low
+
     def closed(self, rows: torch.Tensor) -> torch.Tensor | None:
         """Return which of these slots are not to be drawn, bool [n]; None: there are none."""
         if not self._closed and (not rows.numel() or int(rows.max()) < self.ring.span):
@@ -141,6 +149,15 @@ class View:
                 left &= (rows - one.start) % self.ring.capacity >= one.rows
         return not bool(left.any())
 
+    def column(self, key: Any) -> torch.Tensor:
+        """Return one entry of all slots, [capacity, ...], as it lies there.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        column = self._find((key,) if isinstance(key, str) else tuple(key))
+        return self._columns.column(column.number)
+
     def entry(self, key: Any) -> torch.Tensor:
         """Return a copy of one entry of all rows, [span, ...].
 
@@ -150,8 +167,7 @@ class View:
         Raises:
             KeyError: there is no such entry.
         """
-        column = self._find((key,) if isinstance(key, str) else tuple(key))
-        values = self._columns.column(column.number)[: self.ring.span].clone()
+        values = self.column(key)[: self.ring.span].clone()
         for start, number in self._closed:
             slots = torch.arange(start, start + number) % self.ring.capacity
             if values.dtype == torch.bool:
