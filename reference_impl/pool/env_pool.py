@@ -56,6 +56,10 @@ class AsyncEnvPool(ControlCalls, EnvBase):
     dies, calls that need it raise `WorkerDied` at once, and the other envs stay usable through the
     `async_*` calls.
 
+    Calls without a `timeout` of their own wait for as long as an env works, as torchrl's do. What
+    ends the wait for one that hangs is `close` in another thread (the call raises `Closed`), an
+    interrupt (the pool stays usable), or the end of the worker (`WorkerDied`).
+
     Args:
         env_makers: a callable that returns an `EnvBase` or a gymnasium env, an env, or a list of
             those: one an env. Gymnasium envs act as in torchrl's `GymWrapper`, and are stepped
@@ -209,6 +213,8 @@ class AsyncEnvPool(ControlCalls, EnvBase):
 
     def reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
         """Reset all envs, or those that a reset mask in `tensordict` names.
+
+        Who still works on a step that was given up is waited for, reset or not: it is there then.
 
         Args:
             tensordict: not changed; its masks ("_reset" and nested ones) say who is reset, and its
