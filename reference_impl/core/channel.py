@@ -9,7 +9,7 @@ each up to a deadline:
 - `wait` reads ahead: an end is ready once a *whole* message is here (or it is over), so that `recv`
   does not hang on half a message of a peer that was killed while it wrote.
 
-One thread at a time may wait on and receive from an end; any thread may send or close.
+One thread at a time may wait on and receive from an end; any thread may send, flush or close.
 A thread's end hands over the very object that was sent: whoever sends gives it up.
 """
 
@@ -117,7 +117,7 @@ def flush(ends: Collection[End], sentinels: Collection[int], deadline: Deadline 
     """Wait until all that was sent on `ends` is out; return whether it is.
 
     Gives up early when a sentinel is ready. What an end that is over still held counts as out:
-    nobody reads it.
+    nobody reads it. Any thread may do so: it only writes, as the end may be another's to receive from.
     """
     while rest := [end for end in ends if end.has_unsent()]:
         with held(rest):
@@ -128,7 +128,9 @@ def flush(ends: Collection[End], sentinels: Collection[int], deadline: Deadline 
             _ask_for_room(poller, polled, 0)
             left = deadline.left()
             events = poller.poll(None if left is None else _milliseconds(left))
-            _handle(events, polled, set())
+            for fd, event in events:
+                if fd in polled:
+                    _write_on(polled[fd], event)  # also where the peer hung up: that says so
         if not events or any(fd in sentinels for fd, _ in events):
             return not any(end.has_unsent() for end in ends)
     return True
@@ -156,12 +158,17 @@ def _handle(events: list[tuple[int, int]], polled: dict[int, End], ready: set[En
         if end is None:
             ready.add(fd)
             continue
-        if event & select.POLLOUT and not event & select.POLLNVAL:
-            with contextlib.suppress(ChannelClosed):  # `closed` says so below
-                end.on_writable()
-        if event & select.POLLNVAL:
-            end.mark_over()
-        elif event & _READ:
+        if event & (select.POLLOUT | select.POLLNVAL):
+            _write_on(end, event)
+        if event & _READ and not event & select.POLLNVAL:
             end.on_readable()
         if end.has_message() or end.closed:
             ready.add(end)
+
+
+def _write_on(end: End, event: int) -> None:
+    if event & select.POLLNVAL:
+        end.mark_over()
+        return
+    with contextlib.suppress(ChannelClosed):  # `closed` says so
+        end.on_writable()

@@ -169,7 +169,8 @@ class ProcessEnd(End):
             self._split()
         if not got:
             self.mark_over()
-        return bool(got) and self._frame is not None
+        # Of a channel that a send has found to be over nobody is told again that there is more.
+        return bool(got) and (self._frame is not None or self._over)
 
     def _split(self) -> None:
         """Move whole frames from `_head` to the inbox; begin one whose rest is still to come."""

@@ -16,10 +16,12 @@ from reference_impl.core import channel
 from reference_impl.core.channel import ChannelClosed
 from reference_impl.core.clock import MONOTONIC, Deadline
 from reference_impl.core.ends import ProcessEnd
+from reference_impl.core.ownership import start_thread
 from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.interrupts import interrupted_at
 
 LARGE = 4_000_000
+LONGER_THAN_A_READ = 80_000
 SOON = PATIENCE_S
 
 
@@ -174,6 +176,42 @@ def test_flushing_to_nobody_ends_at_its_deadline(raw):
     end, _ = raw
     channel.send(end, torch.ones(LARGE))
     assert not channel.flush((end,), (), Deadline.after(0.05))
+
+
+def test_flushing_beside_who_receives_takes_nothing_of_a_message_away(raw, monkeypatch):
+    end, theirs = raw
+    channel.send(ProcessEnd(theirs), bytes(LONGER_THAN_A_READ))
+    channel.send(end, torch.ones(LARGE))
+    has_read, flushed, read = threading.Event(), threading.Event(), os.read
+
+    def held(*args):
+        monkeypatch.undo()
+        data = read(*args)
+        has_read.set()
+        assert flushed.wait(SOON)
+        return data
+
+    monkeypatch.setattr(os, "read", held)
+    reader = start_thread(ready, (end,), name="reader")
+    try:
+        assert has_read.wait(SOON)
+        theirs.close()
+        assert channel.flush((end,), (), Deadline.after(SOON))  # nobody is there to read the rest
+    finally:
+        flushed.set()
+        assert reader.join(Deadline.after(SOON))
+    assert channel.recv(end) == bytes(LONGER_THAN_A_READ)
+
+
+def test_all_that_a_peer_said_is_received_also_if_a_send_found_it_gone(raw):
+    end, theirs = raw
+    for message in (1, 2):
+        channel.send(ProcessEnd(theirs), bytes(LONGER_THAN_A_READ) + bytes(message))
+    theirs.close()
+    with pytest.raises(ChannelClosed):
+        channel.send(end, "hello")
+    assert ready(end) == {end}
+    assert [len(channel.recv(end)) - LONGER_THAN_A_READ for _ in range(2)] == [1, 2]
 
 
 def test_half_a_message_is_not_ready(raw):

@@ -12,9 +12,8 @@ from tensordict import TensorDict
 
 from reference_impl.core.clock import Deadline
 from reference_impl.core.errors import Closed, WorkerDied, WorkerError
+from tests.patience import PATIENCE_S
 from tests.unit.reference_impl.pool.envs import Behaviour
-
-WAIT_S = 10.0
 
 
 def only(env):
@@ -47,7 +46,7 @@ def hanging(make_pool, gate):
     gate.open(times=9)
     pool.close()
     for worker in pool._workers.members:  # a thread ends once its env comes back
-        assert worker.join(Deadline.after(WAIT_S))
+        assert worker.join(Deadline.after(PATIENCE_S))
 
 
 @pytest.fixture
@@ -67,7 +66,7 @@ def meanwhile(hanging, gate, monkeypatch):
     def plan(act):
         def waiting(*args):
             monkeypatch.undo()
-            for seconds, do in ((0.2, act), (WAIT_S, lambda: gate.open(times=9))):
+            for seconds, do in ((0.2, act), (PATIENCE_S, lambda: gate.open(times=9))):
                 timers.append(threading.Timer(seconds, do))
                 timers[-1].start()
             return listen(*args)
