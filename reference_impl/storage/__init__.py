@@ -9,6 +9,8 @@
 - `SharedStorage(max_size, *, ndim=1, path=None, patience_s=10.0)`: the ring. `append(batch)`, `get(index, out=None)`,
   `len` (rows that can be read), `lost_rows`, `dumps` / `loads`, `state_dict` / `load_state_dict`, `flush`.
 - `SharedWriter(without=())`: claims, writes, commits; for torchrl's own buffers too, together with a `collate_fn`.
+  Their samplers are shown no moment of the storage, and know of no slot without a row: for one process, whose writes
+  do not fail.
 - `SharedReplayBuffer`, `SharedTensorDictReplayBuffer`: `storage=`, `reuse_samples=False`, and torchrl's arguments.
 - Errors: `RowsMismatch` (nothing was written), `NoRoom` (disk or memory full), `RowsLost` (no such row), `RingBusy`
   (who has to come first did not, within `patience_s`, which is of the whole call; it is named), `NotAStorage`.
