@@ -238,9 +238,11 @@ def test_a_call_that_waits_ends_when_another_thread_closes(make_pool, gate):
 
     waiting = threading.Thread(target=receive)  # noqa: TID251 - joined below
     waiting.start()
-    threading.Timer(0.2, gate.open).start()
+    opening = threading.Timer(0.2, gate.open)
+    opening.start()
     pool.close()
-    waiting.join(PATIENCE_S)
+    for thread in (waiting, opening):  # else one that is late would write to what is closed by then
+        thread.join(PATIENCE_S)
     assert not waiting.is_alive()
     assert len(raised) <= 1
 
