@@ -42,10 +42,9 @@ def test_workers_begin_with_what_the_factory_gives_where_the_trainer_has_no_poli
     assert found == [[1.0], [4.0]]
 
 
-def test_a_worker_that_died_is_told_at_once_by_the_next_update(kind, scheme):
-    told, took_s = collecting.alone(collecting.what_a_killed_worker_is, kind, scheme)
+def test_a_worker_that_died_is_told_by_the_next_update_which_has_no_deadline(kind, scheme):
+    told = collecting.alone(collecting.what_a_killed_worker_is, kind, scheme)
     assert told.startswith("WorkerDied: worker 0 failed in send: the worker died")
-    assert took_s < 5.0
 
 
 def test_a_factory_that_raises_in_a_worker_is_told_by_the_collector(kind, scheme):
