@@ -20,5 +20,5 @@ def answered(pool, env):
         return bool(select.select([end.fileno()], [], [], PATIENCE_S)[0])
     slots = pool._line.slots
     while slots.word(env, ANSWERED) != slots.word(env, REQUEST) and not deadline.expired:
-        pass
+        deadline.pause(0.001)
     return not deadline.expired
