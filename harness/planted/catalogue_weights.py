@@ -143,7 +143,6 @@ WEIGHTS_BUGS: tuple[PlantedBug, ...] = (
         backend=f"{_WORKERS}:acked_before_applied",
         text="A worker acknowledges what it is about to apply.",
         caught_by="failure_attributed",
-        # Not killed earlier: whether the ack is read before the end is seen would be a race.
         rows=_rows("worker_killed_before_its_ack", "worker_exits_in_an_apply"),
     ),
     PlantedBug(

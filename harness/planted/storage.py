@@ -110,16 +110,16 @@ class _AcceptsTails(SharedRing):
     """Takes what was in flight when all were killed for written."""
 
     def _without_dead(self, ring: Ring) -> Ring:
-        if self._place.path is not None:
-            gone = {one for one in ring.owners if one != me() and not alive(one)}
-            self._change(
-                lambda now: replace(
-                    now, claims=tuple(one for one in now.claims if one.owner not in gone)
-                )
+        if self._place.path is None:
+            return super()._without_dead(ring)
+        gone = {one for one in ring.owners if one != me() and not alive(one)}
+        self._change(
+            lambda now: replace(
+                now, claims=tuple(one for one in now.claims if one.owner not in gone)
             )
-        ring = super()._without_dead(self._header.ring())
+        )
         self._look_at = 0.0  # so that who reads first meets it, and not who happens to look
-        return ring
+        return self._header.ring()
 
 
 class _OneEnvARow(SharedStorage):

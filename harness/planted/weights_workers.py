@@ -14,6 +14,7 @@ from torch import nn
 from harness.planted.weights import planted, replaced, tensors_of
 from reference_impl.core import channel, wire
 from reference_impl.core.channel import ChannelClosed
+from reference_impl.core.clock import NEVER
 from reference_impl.weights import packing, worker_calls
 from reference_impl.weights.messages import Ack, LoadWeights
 from reference_impl.weights.receiver import Receiver
@@ -150,10 +151,15 @@ def _done(message: LoadWeights) -> Ack:
 class _EarlyAck(Receiver):
     """Acknowledges what it is about to apply, and once more when it has."""
 
+    READ_S = 0.1  # so that the first is read before whatever becomes of the worker then
+
     def _answer(self, message: LoadWeights) -> Ack:
-        if self.answered:
+        if not self.answered:
+            return super()._answer(message)
+        with self.target._lock:  # noqa: SLF001 - a forward waits: else any send would show this
             channel.send(self._end, _done(message))
-        return super()._answer(message)
+            NEVER.pause(self.READ_S)
+            return super()._answer(message)
 
 
 class _AcksNothing(Receiver):
