@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torchrl.data import PrioritizedSampler, SliceSampler
 
+from reference_impl.storage.view import Rows
+
 if TYPE_CHECKING:
     from tensordict import TensorDict
 
@@ -35,9 +37,8 @@ def draw(
     if not len(positions):
         return None
     if len(positions) == 1 and not getattr(sampler, "fragmented", False):
-        positions = positions.expand(
-            2
-        )  # the sampler does not take a single flag for a list of flags
+        # The sampler does not take a single flag for a list of flags.
+        positions = positions.expand(2)
     rows = _RowsAlone(view, positions)
     index, info = sampler.sample(rows, number)
     return rows.in_slots(index), info
@@ -60,7 +61,7 @@ class _RowsAlone:
         return len(self._slots) * self._view.each
 
     def __getitem__(self, index: Any) -> Any:
-        return _Entries(self) if isinstance(index, slice) else self.get(index)
+        return Rows(self.entry) if isinstance(index, slice) else self.get(index)
 
     @property
     def shape(self) -> torch.Size:
@@ -84,19 +85,3 @@ class _RowsAlone:
         differs = values[1:] != values[:-1]
         differs[self._ends] = True
         return torch.cat((torch.zeros_like(values[:1], dtype=torch.bool), differs)).cumsum(0)
-
-
-class _Entries:
-    """All rows, of which samplers ask for one entry or two."""
-
-    def __init__(self, rows: _RowsAlone) -> None:
-        self._rows = rows
-
-    def __getitem__(self, key: Any) -> torch.Tensor:
-        return self._rows.entry(key)
-
-    def get(self, key: Any, default: torch.Tensor | None = None) -> torch.Tensor | None:
-        try:
-            return self._rows.entry(key)
-        except KeyError:
-            return default

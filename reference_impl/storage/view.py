@@ -16,6 +16,8 @@ import torch
 from reference_impl.storage.layout import Column, Node, name_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tensordict import TensorDict
 
     from reference_impl.storage.columns import Columns
@@ -64,7 +66,7 @@ class View:
         return self.ring.span * self.each if self.ring.readable else 0
 
     def __getitem__(self, index: Any) -> Any:
-        return _Rows(self) if index == slice(None) else self.get(index)
+        return Rows(self.entry) if index == slice(None) else self.get(index)
 
     @property
     def shape(self) -> torch.Size:
@@ -222,18 +224,18 @@ class View:
         return node
 
 
-class _Rows:
-    """All rows of a view, of which samplers ask for one entry or two."""
+class Rows:
+    """All rows, of which samplers ask for one entry or two."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    def __init__(self, entry: Callable[[Any], torch.Tensor]) -> None:
+        self._entry = entry
 
     def __getitem__(self, key: Any) -> torch.Tensor:
-        return self._view.entry(key)
+        return self._entry(key)
 
     def get(self, key: Any, default: torch.Tensor | None = None) -> torch.Tensor | None:
         """Return one entry, or the default."""
         try:
-            return self._view.entry(key)
+            return self._entry(key)
         except KeyError:
             return default
